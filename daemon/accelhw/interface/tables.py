@@ -1,0 +1,177 @@
+"""The status tables: one row per worker, card, port and lane in shared memory.
+
+Each row has a single writer, the worker that owns the card (the chassis for WORKER rows, and for
+cards whose worker is gone). A writer makes `seq` of the CARD row odd while it writes any row of
+that card, and even again when done; a reader copies and tries again if `seq` was odd or moved
+(a sequence lock). Counters never step back: a restarted worker goes on from the row's values.
+"""
+
+from __future__ import annotations
+
+import mmap
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+MAGIC = 0xACCE1D01
+HEADER_BYTES = 64
+
+WORKER = np.dtype(
+    [
+        ("pid", "u4"),
+        ("alive", "u1"),
+        ("_pad", "u1", 3),
+        ("restarts", "u8"),
+        ("beat_ns", "u8"),  # monotonic clock of the last loop turn, at least once a second
+        ("tick_overruns", "u8"),
+    ]
+)
+CARD = np.dtype(
+    [
+        ("seq", "u8"),
+        ("state", "u1"),  # CardState
+        ("_pad", "u1", 3),
+        ("worker", "u4"),
+        ("resets", "u8"),
+        ("ready_since_ns", "u8"),  # wall clock; 0 when not ready
+        ("bus_read_bytes", "u8"),  # HBM to network module or to the host copy engine
+        ("bus_written_bytes", "u8"),
+        ("transfers_done", "u8"),
+        ("transfers_failed", "u8"),
+    ]
+)
+PORT = np.dtype(
+    [
+        ("state", "u1"),  # LinkState
+        ("phase", "u1"),  # TrainingPhase
+        ("admin_up", "u1"),
+        ("reason", "u1"),  # DownReason
+        ("reason_lane", "i2"),  # -1: none
+        ("peer_reason", "u1"),
+        ("_pad0", "u1"),
+        ("peer_reason_lane", "i2"),
+        ("width", "u2"),  # lanes that carry data
+        ("peer_oe", "i2"),  # -1: unknown
+        ("_pad1", "u2"),
+        ("epoch", "u4"),
+        ("peer_chassis", "S16"),
+        ("peer_card", "S32"),
+        ("up_since_ns", "u8"),  # wall clock; 0 when not up
+        ("training_ns", "u8"),  # how long the last successful training took
+        ("rtt_ns", "u8"),  # measured in training, on this host
+        ("trainings", "u8"),  # successful
+        ("training_failures", "u8"),
+        ("downs", "u8"),  # times it left UP or DEGRADED
+        ("tx_frames", "u8"),
+        ("tx_bytes", "u8"),  # octets on the interface, all frames
+        ("rx_frames", "u8"),
+        ("rx_bytes", "u8"),
+        ("tx_payload_bytes", "u8"),  # HBM bytes sent the first time
+        ("rx_payload_bytes", "u8"),  # HBM bytes accepted
+        ("replayed_frames", "u8"),
+        ("acks_sent", "u8"),
+        ("acks_received", "u8"),
+        ("nacks_sent", "u8"),
+        ("nacks_received", "u8"),
+        ("crc_errors", "u8"),  # header or payload checksum differed
+        ("malformed_frames", "u8"),  # ours by EtherType, but no frame of ours
+        ("foreign_frames", "u8"),  # another EtherType
+        ("stale_frames", "u8"),  # of another epoch
+        ("duplicate_frames", "u8"),
+        ("missing_frames", "u8"),  # gaps seen in the sequence
+        ("replay_timeouts", "u8"),
+        ("tx_stalls", "u8"),  # times the interface or the credits held data back
+        ("in_flight_frames", "u4"),
+        ("credit_frames", "u4"),
+    ]
+)
+LANE = np.dtype(
+    [
+        ("tx_power_dbm", "f8"),
+        ("rx_power_dbm", "f8"),  # -40.0 is the register's floor: dark
+        ("tx_bias_ma", "f8"),
+        ("margin_db", "f8"),
+        ("q", "f8"),
+        ("pre_fec_ber", "f8"),
+        ("rx_bits", "f8"),  # bits that passed the receiver, idle or not
+        ("pre_fec_errors", "u8"),  # bit errors drawn for those bits
+        ("los_count", "u8"),
+        ("lol_count", "u8"),
+        ("peer_lane", "i2"),  # far Tx lane that arrives here; -1: unknown
+        ("inverted", "u1"),
+        ("tx_on", "u1"),
+        ("los", "u1"),
+        ("lol", "u1"),
+        ("used", "u1"),  # carries data now
+        ("fitted_margin", "u1"),  # 1 when margin_db, q and pre_fec_ber have light behind them
+    ]
+)
+
+CARD_STATES = ("UNKNOWN", "READY", "RESETTING", "FELL_OFF_BUS")
+CARD_UNKNOWN, CARD_READY, CARD_RESETTING, CARD_FELL_OFF_BUS = range(4)
+
+
+def table_bytes(rows: tuple[int, int, int, int]) -> int:
+    """Size of the shared memory for so many worker, card, port and lane rows."""
+    return HEADER_BYTES + sum(
+        n * dtype.itemsize for n, dtype in zip(rows, (WORKER, CARD, PORT, LANE), strict=True)
+    )
+
+
+@dataclass(slots=True)
+class Tables:
+    """The four tables over one mapping. Rows are numpy records; writers write them in place."""
+
+    worker: NDArray[np.void]
+    card: NDArray[np.void]
+    port: NDArray[np.void]
+    lane: NDArray[np.void]
+    _memory: mmap.mmap
+
+    @classmethod
+    def attach(cls, fd: int, rows: tuple[int, int, int, int], writable: bool) -> Tables:
+        """Map the tables behind `fd`. Raises ValueError if it holds something else."""
+        size = table_bytes(rows)
+        access = mmap.ACCESS_WRITE if writable else mmap.ACCESS_READ
+        memory = mmap.mmap(fd, size, access=access)
+        magic = np.frombuffer(memory, "u4", 1)
+        if writable and magic[0] == 0:
+            magic[0] = MAGIC
+        if magic[0] != MAGIC:
+            raise ValueError("the shared memory holds no status tables of this version")
+        arrays = []
+        offset = HEADER_BYTES
+        for count, dtype in zip(rows, (WORKER, CARD, PORT, LANE), strict=True):
+            arrays.append(np.frombuffer(memory, dtype, count, offset))
+            offset += count * dtype.itemsize
+        return cls(*arrays, memory)
+
+    @contextmanager
+    def writing(self, card_row: int) -> Iterator[None]:
+        """Hold the card's sequence lock. A writer that died inside left it odd; that is mended."""
+        seq = self.card["seq"]
+        seq[card_row] += 1 + (int(seq[card_row]) & 1)
+        try:
+            yield
+        finally:
+            seq[card_row] += 1
+
+    def copy_card(
+        self, card_row: int, ports: slice, lanes: slice, attempts: int = 1000
+    ) -> tuple[NDArray[np.void], NDArray[np.void], NDArray[np.void]]:
+        """A consistent copy of a card's row, its port rows and its lane rows.
+
+        A writer killed while it held the lock leaves it odd; after `attempts` the copy is returned
+        as it stands, since nobody will change it until the worker is back.
+        """
+        for _ in range(attempts):
+            before = int(self.card["seq"][card_row])
+            card = self.card[card_row : card_row + 1].copy()
+            port = self.port[ports].copy()
+            lane = self.lane[lanes].copy()
+            if not before & 1 and int(self.card["seq"][card_row]) == before:
+                break
+        return card, port, lane

@@ -1,0 +1,48 @@
+"""What happened: the hardware's numbered events."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import IntEnum
+
+
+class Severity(IntEnum):
+    INFO = 1
+    WARNING = 2
+    ERROR = 3
+
+
+@dataclass(frozen=True, slots=True)
+class HardwareEvent:
+    """One fact. `sequence` counts from 1 in a chassis life and has no holes."""
+
+    sequence: int
+    time_ns: int  # wall clock, since the epoch
+    severity: Severity
+    kind: str  # UPPER_SNAKE, e.g. LINK_UP
+    subject: str  # an address: card0, card0/oe1, or "chassis"
+    message: str  # one sentence for people
+    detail: dict[str, str | int | float | bool] = field(default_factory=dict)
+
+
+EVENT_KINDS: dict[str, str] = {
+    "CHASSIS_STARTED": "The emulated hardware was powered on.",
+    "WORKER_STARTED": "A worker that carries cards started.",
+    "WORKER_DIED": "A worker ended without being asked; its cards fell off the bus.",
+    "CARD_READY": "A card came up and answers.",
+    "CARD_RESET": "A card was reset by command.",
+    "FELL_OFF_BUS": "A card does not answer any more; its worker died.",
+    "LINK_TRAINING": "A port heard its peer and began training.",
+    "LINK_UP": "A link trained and carries data.",
+    "LINK_DOWN": "A link stopped carrying data.",
+    "LINK_FAILED": "Training gave up; it tries again after a hold-off.",
+    "CHANNEL_MAP_CHANGED": "Logical channels were moved to other lanes.",
+    "TRANSFER_STARTED": "A transfer began.",
+    "TRANSFER_WAITING": "A transfer waits for a link.",
+    "TRANSFER_RESUMED": "A transfer found a link again.",
+    "TRANSFER_DONE": "A transfer ended with every byte checked.",
+    "TRANSFER_FAILED": "A transfer ended without all bytes.",
+    "TRANSFER_CANCELLED": "A transfer was cancelled.",
+    "EVENTS_LOST": "More events happened than could be kept for the daemon.",
+    "INTERFACE_REAPED": "An interface left by an earlier life was removed.",
+}

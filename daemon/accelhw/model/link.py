@@ -1,0 +1,110 @@
+"""Words for a link: its states, phases of training, and why it is not up."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import IntEnum
+
+
+class LinkState(IntEnum):
+    DOWN = 1  # lasers off, by command
+    SEEKING = 2  # light out, nobody heard yet
+    TRAINING = 3
+    UP = 4
+    DEGRADED = 5  # up with fewer lanes
+    FAILED = 6  # gave up for now; tries again after a hold-off
+
+    @property
+    def carries_data(self) -> bool:
+        return self in (LinkState.UP, LinkState.DEGRADED)
+
+
+class TrainingPhase(IntEnum):
+    """Where inside a state the machine is; finer than LinkState, coarser than a register."""
+
+    OFF = 0
+    SEEK = 1  # sending beacons, waiting for light and a peer
+    LOCK = 2  # each lane's receiver locks to its training frames
+    MAP = 3  # which far lane arrives where, and inverted or not
+    BER_CHECK = 4
+    ALIGN = 5  # alignment markers through the learned map; round trip measured
+    RETRY_START = 6  # sequence numbers and credits agreed
+    ACTIVE = 7
+    HOLD_OFF = 8
+
+
+class DownReason(IntEnum):
+    """Why a link is not up. Codes 0 to 15 follow the published link diagnostic lists in spirit."""
+
+    NONE = 0
+    ADMIN_DOWN = 1
+    NO_SIGNAL = 2
+    PEER_SILENT = 3
+    PARTIAL_LIGHT = 4
+    CDR_NO_LOCK = 5
+    LANE_MISSING = 6
+    LANE_DUPLICATE = 7
+    BER_TOO_HIGH = 8
+    ALIGN_FAILED = 9
+    RETRY_START_TIMEOUT = 10
+    INCOMPATIBLE_PEER = 11
+    LOOPED_TO_SELF = 12
+    PEER_RESTARTED = 13
+    PEER_DOWN = 14
+    SIGNAL_LOST = 15
+    ALIGN_LOST = 16
+    REPLAY_EXHAUSTED = 17
+    INTERFACE_DOWN = 18
+    CARD_RESET = 19
+    RETRAIN_COMMANDED = 20
+    TX_FAULT = 21
+
+
+NEXT_ACTION: dict[DownReason, str] = {
+    DownReason.NONE: "",
+    DownReason.ADMIN_DOWN: "switch it on: accelctl link up {port}",
+    DownReason.NO_SIGNAL: "check that the far card is on and its fibre is plugged into this port",
+    DownReason.PEER_SILENT: "the far port sends light but no training frames; look at its reason",
+    DownReason.PARTIAL_LIGHT: "inspect and clean the connector of the dark lanes; see accelctl lane list {port}",
+    DownReason.CDR_NO_LOCK: "look at the lane's margin; clean or shorten the fibre",
+    DownReason.LANE_MISSING: "check the cable: a lane arrives nowhere",
+    DownReason.LANE_DUPLICATE: "check the cable: one far lane arrives twice",
+    DownReason.BER_TOO_HIGH: "look at the lane's margin and Rx power; clean the connector",
+    DownReason.ALIGN_FAILED: "train again: accelctl link train {port}; then suspect the cable",
+    DownReason.RETRY_START_TIMEOUT: "frames are lost on the way; look at the interface's drop counters",
+    DownReason.INCOMPATIBLE_PEER: "both ends need the same lane rate and FEC; compare card profiles",
+    DownReason.LOOPED_TO_SELF: "the fibre returns to its own port; plug the far end elsewhere",
+    DownReason.PEER_RESTARTED: "none: it trains again by itself",
+    DownReason.PEER_DOWN: "the far end is switched off; accelctl link up on its port",
+    DownReason.SIGNAL_LOST: "check the far card, the fibre and its connectors",
+    DownReason.ALIGN_LOST: "none: it trains again; if it returns, the cable was changed or is bad",
+    DownReason.REPLAY_EXHAUSTED: "frames do not arrive; look at lane BER and interface drops",
+    DownReason.INTERFACE_DOWN: "the carrying interface is down: ip link set {interface} up",
+    DownReason.CARD_RESET: "none: it trains again when the card is ready",
+    DownReason.RETRAIN_COMMANDED: "none: training was asked for",
+    DownReason.TX_FAULT: "a laser of this port failed; replace the engine",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Reason:
+    """A reason with the lane it names, if one is to blame."""
+
+    code: DownReason = DownReason.NONE
+    lane: int | None = None
+    detail: str = ""
+
+    def next_action(self, port: str, interface: str = "") -> str:
+        return NEXT_ACTION[self.code].format(port=port, interface=interface or "IFACE")
+
+
+@dataclass(frozen=True, slots=True)
+class PeerId:
+    """Who is at the far end, as it said itself over the fibre."""
+
+    chassis: str  # 16 hex digits, drawn at each power-on
+    card: str
+    oe: int
+
+    def __str__(self) -> str:
+        return f"{self.card}/oe{self.oe}"
