@@ -147,7 +147,8 @@ class Tables:
         for count, dtype in zip(rows, (WORKER, CARD, PORT, LANE), strict=True):
             arrays.append(np.frombuffer(memory, dtype, count, offset))
             offset += count * dtype.itemsize
-        return cls(*arrays, memory)
+        worker, card, port, lane = arrays
+        return cls(worker, card, port, lane, memory)
 
     @contextmanager
     def writing(self, card_row: int) -> Iterator[None]:
