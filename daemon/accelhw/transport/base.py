@@ -1,0 +1,55 @@
+"""What carries frames: one end of a fibre."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from typing_extensions import Buffer
+
+
+class InterfaceDown(OSError):
+    """The interface that carries the frames is down or gone."""
+
+
+class Transport(Protocol):
+    """Whole Ethernet frames out and in. Never blocks; one reader and one writer.
+
+    A reader looks before it takes: `peek`, then exactly one of `receive_into` and `discard`.
+    """
+
+    @property
+    def mtu(self) -> int:
+        """Largest frame body after the 14-byte Ethernet header."""
+
+    @property
+    def receive_frames(self) -> int:
+        """How many frames of full size the receive queue holds before it drops one."""
+
+    @property
+    def peeked_bytes(self) -> int:
+        """True length of the frame that `peek` showed last."""
+
+    def fileno(self) -> int:
+        """For select; -1 when there is none (in-process)."""
+
+    def send(self, parts: Sequence[Buffer]) -> bool:
+        """Send the parts as one frame. False: no room now, wait for write. Raises InterfaceDown."""
+
+    def peek(self) -> memoryview | None:
+        """First bytes of the next frame (a whole header if it has one), None when nothing waits.
+
+        Valid until the next call. Raises InterfaceDown.
+        """
+
+    def receive_into(self, parts: Sequence[memoryview]) -> int:
+        """Take the peeked frame: fill the parts in order, return the frame's true length.
+
+        Raises OSError with EFAULT when a part's memory cannot be backed; the frame is gone then.
+        """
+
+    def discard(self) -> None:
+        """Take the peeked frame and forget it."""
+
+    def close(self) -> None: ...

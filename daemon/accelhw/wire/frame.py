@@ -1,0 +1,193 @@
+"""The frame: one Ethernet header and one fixed header of ours for every type, then the payload.
+
+All fields are big-endian and naturally aligned in the frame; the payload starts at byte 56. The
+layout is told field by field in docs/wire.md.
+"""
+
+from __future__ import annotations
+
+import struct
+from enum import IntEnum, IntFlag
+from typing import TYPE_CHECKING, NamedTuple
+
+from accelhw.wire.checksum import crc32c
+
+if TYPE_CHECKING:
+    from typing_extensions import Buffer
+
+ETHERTYPE = 0x88B5  # IEEE 802 local experimental 1
+MAGIC = 0xACCE
+VERSION = 1
+ETHERNET_BYTES = 14
+HEADER_BYTES = 56  # with the Ethernet header
+BODY_HEADER_BYTES = HEADER_BYTES - ETHERNET_BYTES
+ETHERNET_MIN_BYTES = 60  # a shorter frame may arrive padded to this
+MIN_MTU = 1280  # the longest message fits
+MAX_MTU = 65535
+NO_LANE = 0xFF
+# A group address, so that a bridge between two TAP devices floods it; both are locally assigned.
+DESTINATION = bytes.fromhex("03acce1d0000")
+DEFAULT_SOURCE = bytes.fromhex("02acce1d0000")
+
+_LAYOUT = struct.Struct("!6s6sHHBBBBHHIIIIQII")
+_FIELDS = struct.Struct("!HBBBBHHIIIIQI")  # all that the header checksum covers
+_CHECKSUM = struct.Struct("!I")
+_COVERED = slice(ETHERNET_BYTES, HEADER_BYTES - _CHECKSUM.size)
+_LANE_AT = 18
+_CHECKSUM_AT = HEADER_BYTES - _CHECKSUM.size
+assert _LAYOUT.size == HEADER_BYTES
+
+
+class FrameType(IntEnum):
+    CARRIER = 1  # light: power, wavelength and marker per lane; unsequenced
+    TRAINING = 2  # one physical lane; unsequenced
+    ACK = 3  # acknowledges alone; unsequenced
+    DATA = 4  # bytes of a transfer; sequenced
+    MESSAGE = 5  # a word between transfer engines; sequenced
+
+
+class FrameFlag(IntFlag):
+    NACK = 1  # on ACK: `ack` is missing, send again from there
+    ACK_NOW = 2  # on DATA and MESSAGE: nothing follows soon, do not hold the acknowledgement back
+
+
+class MalformedFrame(ValueError):
+    """Ours by its EtherType, but not a frame that an end of a link sends."""
+
+
+class ForeignFrame(MalformedFrame):
+    """Another EtherType: not for us."""
+
+
+class ChecksumDiffers(MalformedFrame):
+    """Header or payload are not what was sent."""
+
+
+class Header(NamedTuple):
+    """A frame's header without the Ethernet part. A named tuple, because one is built per frame."""
+
+    type: int
+    lane: int
+    flags: int
+    length: int  # payload bytes
+    credit: int  # frames that the sender's receive buffer holds
+    epoch: int
+    sequence: int
+    ack: int  # next sequence expected from the other end
+    stream: int
+    offset: int  # DATA: place of the payload in its transfer, bytes
+    payload_crc: int
+
+    def encode(self, payload: Buffer = b"", source: bytes = DEFAULT_SOURCE) -> bytes:
+        """A whole frame; `length` and `payload_crc` are taken from the payload."""
+        writer = HeaderWriter(source)
+        body = bytes(payload)
+        header = writer.write(
+            self.type, self.lane, self.flags, len(body), self.credit, self.epoch, self.sequence,
+            self.ack, self.stream, self.offset, crc32c(body),
+        )  # fmt: skip
+        return bytes(header) + body
+
+
+class HeaderWriter:
+    """Packs headers into one buffer, again and again, for a port that sends many."""
+
+    __slots__ = ("_covered", "buffer")
+
+    def __init__(self, source: bytes = DEFAULT_SOURCE) -> None:
+        self.buffer = bytearray(HEADER_BYTES)
+        self.buffer[:ETHERNET_BYTES] = DESTINATION + source + ETHERTYPE.to_bytes(2, "big")
+        self._covered = memoryview(self.buffer)[_COVERED]
+
+    def write(
+        self, type_: int, lane: int, flags: int, length: int, credit: int, epoch: int,
+        sequence: int, ack: int, stream: int, offset: int, payload_crc: int,
+    ) -> bytearray:  # fmt: skip
+        """The header, valid until the next call. Raises struct.error on a field out of range."""
+        buffer = self.buffer
+        _FIELDS.pack_into(
+            buffer, ETHERNET_BYTES, MAGIC, VERSION, type_, lane, flags, length, credit, epoch,
+            sequence, ack, stream, offset, payload_crc,
+        )  # fmt: skip
+        _CHECKSUM.pack_into(buffer, _CHECKSUM_AT, crc32c(self._covered))
+        return buffer
+
+
+def decode_header(view: Buffer, frame_bytes: int) -> Header:
+    """The header of a frame of which `view` holds the first bytes and `frame_bytes` is the length.
+
+    Raises ForeignFrame, ChecksumDiffers (the header's own), or MalformedFrame: wrong magic, version
+    or type, cut short, or longer or shorter than the header says (Ethernet's padding is allowed).
+    """
+    data = memoryview(view)
+    if frame_bytes < ETHERNET_BYTES or len(data) < ETHERNET_BYTES:
+        raise MalformedFrame(f"only {frame_bytes} bytes")
+    if data[12] != ETHERTYPE >> 8 or data[13] != ETHERTYPE & 0xFF:
+        raise ForeignFrame(f"EtherType 0x{data[12]:02x}{data[13]:02x}")
+    if frame_bytes < HEADER_BYTES or len(data) < HEADER_BYTES:
+        raise MalformedFrame(f"only {frame_bytes} bytes")
+    (
+        _, _, _, magic, version, type_, lane, flags, length, credit, epoch, sequence, ack, stream,
+        offset, payload_crc, header_crc,
+    ) = _LAYOUT.unpack_from(data)  # fmt: skip
+    if magic != MAGIC or version != VERSION:
+        raise MalformedFrame(f"magic 0x{magic:04x}, version {version}")
+    if crc32c(data[_COVERED]) != header_crc:
+        raise ChecksumDiffers("header checksum differs")
+    if not FrameType.CARRIER <= type_ <= FrameType.MESSAGE:
+        raise MalformedFrame(f"type {type_}")
+    expected = HEADER_BYTES + length
+    if frame_bytes != expected and frame_bytes != max(expected, ETHERNET_MIN_BYTES):
+        raise MalformedFrame(f"{frame_bytes} bytes where the header says {expected}")
+    return Header(
+        type_, lane, flags, length, credit, epoch, sequence, ack, stream, offset, payload_crc
+    )
+
+
+def decode_frame(frame: Buffer) -> tuple[Header, memoryview]:
+    """Header and payload of a whole frame, both checked. Raises as decode_header."""
+    data = memoryview(frame)
+    header = decode_header(data, len(data))
+    payload = data[HEADER_BYTES : HEADER_BYTES + header.length]
+    check_payload(header, payload)
+    return header, payload
+
+
+def check_payload(header: Header, payload: Buffer) -> None:
+    """Raises ChecksumDiffers when the payload is not what was sent."""
+    if crc32c(payload) != header.payload_crc:
+        raise ChecksumDiffers("payload checksum differs")
+
+
+def encode_frame(
+    type_: FrameType,
+    payload: Buffer = b"",
+    *,
+    lane: int = NO_LANE,
+    epoch: int = 0,
+    source: bytes = DEFAULT_SOURCE,
+) -> bytes:
+    """A whole unsequenced frame, for light and training."""
+    return Header(type_, lane, 0, 0, 0, epoch, 0, 0, 0, 0, 0).encode(payload, source)
+
+
+def rewrite_lane(frame: bytearray | memoryview, lane: int) -> None:
+    """Change the lane of a frame in place and mend its header checksum, as a crossed cable does."""
+    frame[_LANE_AT] = lane
+    _CHECKSUM.pack_into(frame, _CHECKSUM_AT, crc32c(memoryview(frame)[_COVERED]))
+
+
+def rewrite_payload_crc(frame: bytearray | memoryview, payload_crc: int) -> None:
+    """Set the payload checksum in place and mend the header's, for a payload changed on purpose."""
+    _CHECKSUM.pack_into(frame, _CHECKSUM_AT - _CHECKSUM.size, payload_crc)
+    _CHECKSUM.pack_into(frame, _CHECKSUM_AT, crc32c(memoryview(frame)[_COVERED]))
+
+
+def source_address(port: str) -> bytes:
+    """A locally assigned unicast address for a port, the same at each start."""
+    return b"\x02\xac" + crc32c(port.encode()).to_bytes(4, "big")
+
+
+def payload_limit(mtu: int) -> int:
+    """Largest payload in a frame of this MTU, a multiple of 8 bytes."""
+    return (min(mtu, MAX_MTU) - BODY_HEADER_BYTES) & ~7
