@@ -1,0 +1,71 @@
+"""What all tests share: a network namespace of their own, golden files."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+GOLDEN = Path(__file__).parent / "golden"
+CLONE_NEWNET = 0x40000000
+CAP_NET_ADMIN = 12
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--golden", action="store_true", help="rewrite tests/golden/")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Each test process gets interfaces of its own: two workers may both make `card0-oe0`."""
+    config.stash[NETWORK] = _own_network()
+
+
+NETWORK = pytest.StashKey[str]()  # why tests cannot make interfaces; empty when they can
+
+
+def _own_network() -> str:
+    libc = ctypes.CDLL(None, use_errno=True)
+    if libc.unshare(CLONE_NEWNET) != 0:
+        error = os.strerror(ctypes.get_errno())
+        return f"no network namespace of its own ({error}); `make test` makes one where it can"
+    capabilities = next(
+        line for line in Path("/proc/self/status").read_text().splitlines() if "CapEff" in line
+    )
+    if not int(capabilities.split()[1], 16) >> CAP_NET_ADMIN & 1:
+        return "CAP_NET_ADMIN is missing; `make test` gets it where it can"
+    _loopback_up()
+    return ""
+
+
+def _loopback_up() -> None:
+    import fcntl
+    import socket
+    import struct
+
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        request = struct.pack("16sh", b"lo", 0x1 | 0x40)  # IFF_UP, IFF_RUNNING
+        fcntl.ioctl(probe, 0x8914, request)  # SIOCSIFFLAGS
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if why := config.stash[NETWORK]:
+        for item in items:
+            if item.get_closest_marker("network"):
+                item.add_marker(pytest.mark.skip(reason=why))
+
+
+@pytest.fixture
+def golden(request: pytest.FixtureRequest) -> Callable[[str, str], None]:
+    """`golden(name, text)`: text equals tests/golden/name; `make golden` rewrites it."""
+
+    def compare(name: str, text: str) -> None:
+        path = GOLDEN / name
+        if request.config.getoption("--golden"):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text)
+        assert text == path.read_text(), f"{path} differs; see `make golden`"
+
+    return compare
