@@ -37,7 +37,7 @@ class Fibre:
     a: FibreEnd
     b: FibreEnd | None
     transport: TransportKind
-    mtu: int
+    mtu: int  # 0 in a configuration: a netdev's own, known once it is opened
     length_m: float = 10.0
     attenuation_db_per_km: float = 0.35
     connectors: int = 2
