@@ -1,0 +1,45 @@
+"""A card's HBM as its hardware sees it: one memory file, mapped over its full address range."""
+
+from __future__ import annotations
+
+import mmap
+import os
+
+from accelhw.wire.checksum import crc32c
+
+COPY_BYTES = 1 << 20  # one turn of a copy inside the card
+
+
+class Hbm:
+    """The whole memory behind `fd`, which stays the caller's.
+
+    Store into `view` only by the kernel's hand (readv, preadv), or where a page is known to be
+    backed: a page that the machine cannot back then answers EFAULT instead of ending the process.
+    """
+
+    __slots__ = ("_mapping", "_scratch", "fd", "size_bytes", "view")
+
+    def __init__(self, fd: int, size_bytes: int) -> None:
+        self.fd = fd
+        self.size_bytes = size_bytes
+        self._mapping = mmap.mmap(fd, size_bytes)
+        self.view = memoryview(self._mapping)
+        self._scratch: memoryview | None = None
+
+    def copy(self, source: int, target: int, length: int) -> int:
+        """Copy up to COPY_BYTES inside the memory; CRC-32C of them. Raises OSError."""
+        if self._scratch is None:
+            self._scratch = memoryview(bytearray(COPY_BYTES))
+        piece = self._scratch[:length]
+        self._all(os.preadv(self.fd, [piece], source), length)
+        self._all(os.pwrite(self.fd, piece, target), length)
+        return crc32c(piece)
+
+    def crc(self, offset: int, length: int) -> int:
+        """CRC-32C of the bytes that stand there."""
+        return crc32c(self.view[offset : offset + length])
+
+    @staticmethod
+    def _all(moved: int, length: int) -> None:
+        if moved != length:
+            raise OSError(f"moved {moved} of {length} bytes")

@@ -1,0 +1,108 @@
+"""Frames over a network interface (one end of a veth pair, or any other) by a packet socket."""
+
+from __future__ import annotations
+
+import errno
+import os
+import socket
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from accelhw.transport.base import InterfaceDown
+from accelhw.wire.frame import ETHERNET_BYTES, ETHERTYPE, HEADER_BYTES
+
+if TYPE_CHECKING:
+    from typing_extensions import Buffer
+
+RECEIVE_BUFFER_BYTES = 8 << 20  # asked for; what the kernel granted decides the credits
+_SOL_PACKET = 263
+_PACKET_IGNORE_OUTGOING = 23
+_SO_SNDBUFFORCE = 32
+_SO_RCVBUFFORCE = 33
+_PEEK = socket.MSG_PEEK | socket.MSG_TRUNC | socket.MSG_DONTWAIT
+_GONE = frozenset({errno.ENETDOWN, errno.ENXIO, errno.ENODEV})
+_FULL = frozenset({errno.EAGAIN, errno.ENOBUFS, errno.ENOMEM})
+_SKB_BYTES = 1024  # socket buffer and shared info, with some to spare
+_PIECE_BYTES = 32768  # the kernel builds large frames from pieces of this size
+
+
+def open_packet(interface: str, receive_buffer_bytes: int = RECEIVE_BUFFER_BYTES) -> int:
+    """A socket bound to the interface, for PacketTransport. Needs CAP_NET_RAW; raises OSError."""
+    # Protocol 0 hears nothing until bind() names the interface and the EtherType together.
+    opened = socket.socket(socket.AF_PACKET, socket.SOCK_RAW | socket.SOCK_NONBLOCK, 0)
+    try:
+        opened.setsockopt(_SOL_PACKET, _PACKET_IGNORE_OUTGOING, 1)
+        for force, plain in (
+            (_SO_RCVBUFFORCE, socket.SO_RCVBUF),
+            (_SO_SNDBUFFORCE, socket.SO_SNDBUF),
+        ):
+            try:
+                opened.setsockopt(socket.SOL_SOCKET, force, receive_buffer_bytes // 2)
+            except PermissionError:
+                opened.setsockopt(socket.SOL_SOCKET, plain, receive_buffer_bytes // 2)
+        opened.bind((interface, ETHERTYPE))
+    except OSError:
+        opened.close()
+        raise
+    return opened.detach()
+
+
+def frames_that_fit(buffer_bytes: int, mtu: int) -> int:
+    """How many frames of full size a receive buffer holds, by what the kernel charges for one."""
+    frame_bytes = mtu + ETHERNET_BYTES
+    pieces = -(-frame_bytes // _PIECE_BYTES) if frame_bytes > 4096 else 0
+    charged = _SKB_BYTES + (pieces * _PIECE_BYTES if pieces else 2 * frame_bytes)
+    # A quarter stays free for acknowledgements, light and training, which no credit covers.
+    return max(1, buffer_bytes * 3 // 4 // charged)
+
+
+class PacketTransport:
+    """One end of a fibre on an interface. Takes over `fd` from open_packet."""
+
+    __slots__ = ("_fd", "_head", "_socket", "mtu", "peeked_bytes", "receive_frames")
+
+    def __init__(self, fd: int, mtu: int) -> None:
+        self._socket = socket.socket(fileno=fd)
+        self._socket.setblocking(False)
+        self._fd = fd
+        self.mtu = mtu
+        granted_bytes = self._socket.getsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF)
+        self.receive_frames = frames_that_fit(granted_bytes, mtu)
+        self.peeked_bytes = 0
+        self._head = memoryview(bytearray(HEADER_BYTES))
+
+    def fileno(self) -> int:
+        return self._fd
+
+    def send(self, parts: Sequence[Buffer]) -> bool:
+        try:
+            # Leaner than sendmsg(), which builds and reads an address for each frame.
+            os.writev(self._fd, parts)
+        except OSError as error:
+            if error.errno in _FULL:
+                return False
+            if error.errno in _GONE:
+                raise InterfaceDown(error.errno, error.strerror) from None
+            raise
+        return True
+
+    def peek(self) -> memoryview | None:
+        try:
+            self.peeked_bytes = length = self._socket.recv_into(self._head, HEADER_BYTES, _PEEK)
+        except BlockingIOError:
+            return None
+        except OSError as error:
+            if error.errno in _GONE:
+                raise InterfaceDown(error.errno, error.strerror) from None
+            raise
+        return self._head if length >= HEADER_BYTES else self._head[:length]
+
+    def receive_into(self, parts: Sequence[memoryview]) -> int:
+        os.readv(self._fd, parts)
+        return self.peeked_bytes
+
+    def discard(self) -> None:
+        self._socket.recv_into(self._head, 1, socket.MSG_DONTWAIT)
+
+    def close(self) -> None:
+        self._socket.close()
