@@ -1,0 +1,155 @@
+"""What a link's machine is told, and what it asks for in return."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from accelhw.model.link import DownReason, PeerId, Reason
+from accelhw.wire.carrier import CarrierMessage
+from accelhw.wire.training import LaneTraining, TrainingMessage, lane_payload
+
+# ---- events in ----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Enabled:
+    """The port was switched on, or its card is ready again."""
+
+
+@dataclass(frozen=True, slots=True)
+class Disabled:
+    reason: DownReason = DownReason.ADMIN_DOWN
+
+
+@dataclass(frozen=True, slots=True)
+class RetrainAsked:
+    """By an operator. Starts over from any state but switched off."""
+
+
+@dataclass(frozen=True, slots=True)
+class Woke:
+    """The time of the last WakeAt came. Early or needless ones do no harm."""
+
+
+@dataclass(frozen=True, slots=True)
+class FrameHeard:
+    """A training frame; the lane is the one it arrived on."""
+
+    arrival_lane: int
+    training: LaneTraining
+
+
+@dataclass(frozen=True, slots=True)
+class PeerCarrier:
+    """A carrier message, as the cable delivered it: far state, and the markers of all lanes."""
+
+    message: CarrierMessage
+
+
+@dataclass(frozen=True, slots=True)
+class LightChanged:
+    """Receiver status as masks over own lanes: light above the threshold, clock recovered."""
+
+    lit: int
+    locked: int
+
+
+@dataclass(frozen=True, slots=True)
+class LaneQuality:
+    """Per own lane. Told at each tick and with each LightChanged; dark lanes have BER 0.5."""
+
+    margin_db: tuple[float, ...]
+    ber: tuple[float, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class DataHeard:
+    """A sequenced frame of this epoch arrived: the far end is active."""
+
+    epoch: int
+
+
+@dataclass(frozen=True, slots=True)
+class RetryExhausted:
+    """The data port gave up replaying."""
+
+
+@dataclass(frozen=True, slots=True)
+class InterfaceDown:
+    """The interface that carries the frames is down or gone."""
+
+
+@dataclass(frozen=True, slots=True)
+class InterfaceUp:
+    """It is back."""
+
+
+Event = (
+    Enabled | Disabled | RetrainAsked | Woke | FrameHeard | PeerCarrier | LightChanged | LaneQuality
+    | DataHeard | RetryExhausted | InterfaceDown | InterfaceUp
+)  # fmt: skip
+
+# ---- actions out --------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class SendTraining:
+    """Send the message once on each of these physical lanes."""
+
+    lanes: tuple[int, ...]
+    message: TrainingMessage
+
+    def payloads(self) -> Iterator[tuple[int, bytes]]:
+        """Lane and payload of each TRAINING frame."""
+        body = self.message.encode_body()
+        for lane in self.lanes:
+            yield lane, lane_payload(lane, body)
+
+
+@dataclass(frozen=True, slots=True)
+class WakeAt:
+    """Feed Woke at this time. Replaces the earlier one."""
+
+    deadline_ns: int
+
+
+@dataclass(frozen=True, slots=True)
+class SetTransmit:
+    """Lasers on or off. Send a carrier message at once."""
+
+    on: bool
+
+
+@dataclass(frozen=True, slots=True)
+class LinkUp:
+    """Data may flow. Lane sets are masks over own lanes."""
+
+    epoch: int
+    peer: PeerId
+    width: int
+    rx_lanes: int  # arrival lanes that carry data
+    tx_lanes: int  # own transmit lanes that carry data
+    lane_map: tuple[int | None, ...]  # for each arrival lane, the far Tx lane
+    inverted: int  # arrival lanes of swapped polarity
+    credit_frames: int  # what the far receiver can hold
+    rtt_ns: int
+    degraded: bool
+
+
+@dataclass(frozen=True, slots=True)
+class LinkDown:
+    """Data must stop. Comes once after each LinkUp."""
+
+    reason: Reason
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """A step of training, for people who watch."""
+
+    text: str
+    lane: int | None = None
+
+
+Action = SendTraining | WakeAt | SetTransmit | LinkUp | LinkDown | Report
