@@ -13,7 +13,7 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from booted import ROOT, Machine, booted, missing  # noqa: E402
+from booted import ROOT, Machine, booted, missing
 
 pytestmark = [pytest.mark.system, pytest.mark.skipif(bool(missing()), reason=missing() or "-")]
 

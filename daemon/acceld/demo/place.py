@@ -1,0 +1,126 @@
+"""Where the demo works: a temporary folder that vanishes, and a daemon that ends with it."""
+
+from __future__ import annotations
+
+import ctypes
+import fcntl
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from importlib.resources import files
+from pathlib import Path
+
+PREFIX = "acceld-demo-"
+PR_SET_PDEATHSIG = 1
+STOP_S = 10.0
+
+
+class DemoFailed(Exception):
+    """The demo cannot go on; the message says why."""
+
+
+@contextmanager
+def workplace() -> Iterator[Path]:
+    """A temporary folder that vanishes; those of demos that were killed vanish first."""
+    for stale in Path(tempfile.gettempdir()).glob(f"{PREFIX}*"):
+        with _locked(stale / "lock") as free:
+            if free:
+                shutil.rmtree(stale, ignore_errors=True)
+    folder = Path(tempfile.mkdtemp(prefix=PREFIX))
+    try:
+        (folder / "lock").touch()
+        with _locked(folder / "lock"):
+            yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+@contextmanager
+def _locked(path: Path) -> Iterator[bool]:
+    """Hold the file's lock meanwhile; False when somebody else does, or it is not there."""
+    try:
+        descriptor = os.open(path, os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC)
+    except OSError:
+        yield False
+        return
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        free = False
+    else:
+        free = True
+    try:
+        yield free
+    finally:
+        os.close(descriptor)
+
+
+def example(name: str) -> str:
+    """A rack of examples/: inside an installed package, or beside a checkout's packages."""
+    package = files("acceld")
+    for place in (package / "examples" / name, Path(str(package)).parents[1] / "examples" / name):
+        if place.is_file():
+            return place.read_text()
+    raise DemoFailed(f"examples/{name} was not installed")
+
+
+def with_transport(config: str, transport: str) -> str:
+    """The same rack with every fibre over another transport."""
+    kept = re.sub(r"(?m)^transport\s*=.*\n", "", config)
+    return re.sub(r"(?m)^\[\[fibre\]\]\n", f'[[fibre]]\ntransport = "{transport}"\n', kept)
+
+
+@dataclass(slots=True)
+class OwnDaemon:
+    """`acceld serve` as a child, with its sockets and its state in the demo's folder."""
+
+    folder: Path
+    process: subprocess.Popen[bytes]
+
+    @property
+    def socket(self) -> str:
+        return str(self.folder / "acceld.sock")
+
+    def said(self) -> str:
+        """The end of its log."""
+        return (self.folder / "acceld.log").read_text(errors="replace")[-2000:]
+
+
+@contextmanager
+def daemon(config: Path, folder: Path) -> Iterator[OwnDaemon]:
+    serve = "import sys; from acceld.main import main; sys.exit(main())"
+    command = [
+        sys.executable, "-c", serve, "serve",
+        "--config", str(config),
+        "--chassis", "own",
+        "--state-dir", str(folder / "state"),
+        "--socket", str(folder / "acceld.sock"),
+        "--hardware-socket", str(folder / "hardware.sock"),
+        "--metrics", "off",
+    ]  # fmt: skip
+    libc = ctypes.CDLL(None)
+    with (folder / "acceld.log").open("wb") as log:
+        process = subprocess.Popen(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,  # Ctrl-C reaches the demo alone, which ends it in order.
+            preexec_fn=lambda: libc.prctl(PR_SET_PDEATHSIG, signal.SIGTERM),
+        )
+    try:
+        yield OwnDaemon(folder, process)
+    finally:
+        process.terminate()
+        try:
+            process.wait(STOP_S)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
