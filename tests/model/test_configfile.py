@@ -54,12 +54,12 @@ def test_everything_said_is_kept():
     text = (
         'fibre = [{a = "card0/oe3", b = "card1/oe2", transport = "tap", mtu = 1600, length_m = 5,'
         " attenuation_db_per_km = 0.4, connectors = 3, connector_loss_db = 0.5, extra_loss_db = 1,"
-        ' interface_a = "left", interface_b = "right", netns_a = "n1", netns_b = "n2",'
+        ' interface_a = "left", interface_b = "right", netns_a = "n1", netns_b = "n1",'
         f" lane_map = {list(reversed(range(16)))}, inverted_lanes = [0, 15]}}]\n"
     )
     fibre = config(text + CARDS).fibres[0]
     assert fibre.a == FibreEnd(PortId("card0", 3), "left", "n1")
-    assert fibre.b == FibreEnd(PortId("card1", 2), "right", "n2")
+    assert fibre.b == FibreEnd(PortId("card1", 2), "right", "n1")
     assert fibre.lane_map == tuple(reversed(range(16)))
     assert fibre.inverted_lanes == {0, 15}
     assert fibre.loss_db == pytest.approx(0.002 + 1.5 + 1.0)
@@ -230,6 +230,13 @@ WRONG = {
     "namespace of no end": (
         '[[fibre]]\na = "card0/oe0"\ntransport = "tap"\nnetns_b = "x"\n',
         ["10: fibre.netns_b: the fibre has no end b here; add b, or leave it out"],
+    ),
+    "a tap fibre torn apart": (
+        f'[[fibre]]\n{PAIR_ENDS}transport = "tap"\nnetns_b = "rack2"\n',
+        [
+            "11: fibre.netns_b: a bridge joins both ends of a tap fibre, so they cannot be apart;"
+            " use one namespace for both, or transport veth"
+        ],
     ),
     "interface name too long": (
         f'[[fibre]]\n{PAIR_ENDS}interface_a = "a-very-long-name"\n',

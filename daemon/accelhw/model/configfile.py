@@ -361,6 +361,13 @@ def _check_needs(table: Table, transport: TransportKind, outward: bool) -> None:
         for key in ("interface_b", "netns_b"):
             if key in given and "a" in given:
                 table.complain(key, "the fibre has no end b here", "add b, or leave it out")
+    apart = table.values.get("netns_a") != table.values.get("netns_b")
+    if transport is TransportKind.TAP and not outward and apart:
+        table.complain(
+            "netns_a" if "netns_a" in given else "netns_b",
+            "a bridge joins both ends of a tap fibre, so they cannot be apart",
+            "use one namespace for both, or transport veth",
+        )
     if "interface" in given and (not outward or "interface_a" in given):
         table.complain("interface", "it does not say which end", "use interface_a and interface_b")
 
