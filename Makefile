@@ -36,11 +36,11 @@ demo: $(VENV)/.run ## two cards train a link and carry a file by light (FILE=pat
 # ---- to know that it works ---------------------------------------------------------------------
 
 test: $(VENV)/.dev ## all tests that need no peer from outside
-	@tools/in-namespace.sh $(BIN)/python -m pytest -m "not system" -n $(JOBS) --dist loadgroup -q $(ARGS)
+	@tools/in-namespace.sh $(BIN)/python -m pytest -m "not system" -n $(JOBS) $(ARGS)
 
 test-system: $(VENV)/.dev ## tests with Prometheus and a booted systemd (root: Debian packages are installed)
 	@tests/system/install.sh $(VENV)
-	@tools/in-namespace.sh $(BIN)/python -m pytest -m system -q $(ARGS)
+	@tools/in-namespace.sh $(BIN)/python -m pytest -m system $(ARGS)
 
 bench: $(VENV)/.dev ## the benchmark table; also build/bench.json
 	@tools/in-namespace.sh $(BIN)/python -m benchmarks $(ARGS)
