@@ -116,13 +116,13 @@ def fetch_descriptor(path: str, token: str) -> int:
 
 
 def upload_mapped(
-    descriptor: int, target: MappedRegion, length: int, progress: Progress | None
+    descriptor: int, target: MappedRegion, length: int, progress: Progress | None, label: str
 ) -> HostCopy:
     started = time.perf_counter()
     buffer = memoryview(bytearray(min(CHUNK_BYTES, max(length, 1))))
     done, crc = 0, 0
     while done < length:
-        chunk = _read_some(descriptor, buffer, done, length)
+        chunk = _read_some(descriptor, buffer, done, length, label)
         crc = crc32c(chunk, crc)
         _write_hbm(target.descriptor, chunk, target.base + done)
         done += len(chunk)
@@ -132,7 +132,7 @@ def upload_mapped(
 
 
 def download_mapped(
-    source: MappedRegion, descriptor: int, length: int, progress: Progress | None
+    source: MappedRegion, descriptor: int, length: int, progress: Progress | None, label: str
 ) -> HostCopy:
     started = time.perf_counter()
     buffer = memoryview(bytearray(min(CHUNK_BYTES, max(length, 1))))
@@ -144,7 +144,7 @@ def download_mapped(
         if count == 0:
             raise WrongState("the HBM ended before the region did", reason="OUT_OF_RANGE")
         crc = crc32c(buffer[:count], crc)
-        _write_all(descriptor, buffer[:count])
+        _write_all(descriptor, buffer[:count], label)
         done += count
         if progress is not None:
             progress(done, length)
@@ -158,6 +158,7 @@ def upload_streamed(
     place: RegionAddress,
     length: int,
     progress: Progress | None,
+    label: str,
 ) -> HostCopy:
     started = time.perf_counter()
     failure: list[Exception] = []
@@ -175,7 +176,7 @@ def upload_streamed(
         done = 0
         while done < length:
             try:
-                chunk = _read_some(descriptor, buffer, done, length)
+                chunk = _read_some(descriptor, buffer, done, length, label)
             except Exception as error:
                 failure.append(error)
                 return
@@ -209,13 +210,14 @@ def download_streamed(
     descriptor: int,
     length: int,
     progress: Progress | None,
+    label: str,
 ) -> HostCopy:
     started = time.perf_counter()
     done, crc = 0, 0
     request = memory_pb2.ReadRegionRequest(name=place.name, offset=place.offset, length=length)
     for part in wire.stream(stub.ReadRegion, request):
         crc = crc32c(part.data, crc)
-        _write_all(descriptor, memoryview(part.data))
+        _write_all(descriptor, memoryview(part.data), label)
         done += len(part.data)
         if progress is not None:
             progress(done, length)
@@ -224,14 +226,16 @@ def download_streamed(
     return HostCopy(length, time.perf_counter() - started, crc, False)
 
 
-def _read_some(descriptor: int, buffer: memoryview, done: int, length: int) -> memoryview:
+def _read_some(
+    descriptor: int, buffer: memoryview, done: int, length: int, label: str
+) -> memoryview:
     try:
         count = os.readv(descriptor, [buffer[: min(len(buffer), length - done)]])
     except OSError as error:
-        raise local_error(error, "the source", "read") from None
+        raise local_error(error, label, "read") from None
     if count == 0:
         raise SourceShrank(
-            f"the source ended after {done} of {length} bytes; did it shrink while it was read?",
+            f"{label} ended after {done} of {length} bytes; did it shrink while it was read?",
             reason="SOURCE_SHRANK",
         )
     return buffer[:count]
@@ -246,14 +250,14 @@ def _write_hbm(descriptor: int, chunk: memoryview, position: int) -> None:
         chunk, position = chunk[count:], position + count
 
 
-def _write_all(descriptor: int, chunk: memoryview) -> None:
+def _write_all(descriptor: int, chunk: memoryview, label: str) -> None:
     while chunk:
         try:
             count = os.write(descriptor, chunk)
         except BrokenPipeError:
             raise
         except OSError as error:
-            raise local_error(error, "the target", "write") from None
+            raise local_error(error, label, "write") from None
         chunk = chunk[count:]
 
 

@@ -97,20 +97,31 @@ class Regions:
                     if error.reason == "CARD_NOT_FOUND":
                         raise
                     self.create(place.card, place.region, place.offset + source.size)
-            return self.upload_from(source.fileno(), region, source.size, progress=progress)
+            return self.upload_from(
+                source.fileno(), region, source.size, progress=progress, label=source.path
+            )
 
     def upload_from(
-        self, descriptor: int, region: str, length: int, *, progress: Progress | None = None
+        self,
+        descriptor: int,
+        region: str,
+        length: int,
+        *,
+        progress: Progress | None = None,
+        label: str = "the source",
     ) -> HostCopy:
-        """`length` bytes of an open descriptor, from its position on, into a region."""
+        """`length` bytes of an open descriptor, from its position on, into a region.
+
+        `label` names the source in errors.
+        """
         place = RegionAddress.parse(region)
         mapped = self._map(place, length, writable=True)
         if mapped is None:
             return hostcopy.upload_streamed(
-                self._wire, self._stub, descriptor, place, length, progress
+                self._wire, self._stub, descriptor, place, length, progress, label
             )
         with mapped:
-            return hostcopy.upload_mapped(descriptor, mapped, length, progress)
+            return hostcopy.upload_mapped(descriptor, mapped, length, progress, label)
 
     def download(
         self,
@@ -122,7 +133,9 @@ class Regions:
     ) -> HostCopy:
         """A region into a file. The file appears whole or not at all."""
         with hostcopy.open_target(path) as target:
-            return self.download_to(region, target.fileno(), length=length, progress=progress)
+            return self.download_to(
+                region, target.fileno(), length=length, progress=progress, label=target.path
+            )
 
     def download_to(
         self,
@@ -131,6 +144,7 @@ class Regions:
         *,
         length: int = 0,
         progress: Progress | None = None,
+        label: str = "the target",
     ) -> HostCopy:
         """A region (length 0: to its end) into an open descriptor, which may be a pipe."""
         place = RegionAddress.parse(region)
@@ -138,10 +152,10 @@ class Regions:
         mapped = self._map(place, length, writable=False)
         if mapped is None:
             return hostcopy.download_streamed(
-                self._wire, self._stub, place, descriptor, length, progress
+                self._wire, self._stub, place, descriptor, length, progress, label
             )
         with mapped:
-            return hostcopy.download_mapped(mapped, descriptor, length, progress)
+            return hostcopy.download_mapped(mapped, descriptor, length, progress, label)
 
     def _map(self, place: RegionAddress, length: int, *, writable: bool) -> Any:
         request = memory_pb2.MapRegionRequest(name=place.name, writable=writable)

@@ -1,0 +1,109 @@
+"""accelctl card: the accelerator cards of this host."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import rich_click as click
+
+from accel.address import short
+from accelctl import render
+from accelctl.options import Noun, command, examples, printed, viewed
+from accelctl.params import CARD
+from accelctl.render import Column
+from accelctl.session import Session
+from accelctl.several import each
+from accelctl.view import View
+
+
+def state_word(card: Any) -> str:
+    from accel.plain import word
+
+    return word(card, "state")
+
+
+def hbm_use(card: Any) -> str:
+    return f"{render.size(card.hbm_allocated_bytes)} / {render.size(card.hbm_total_bytes)}"
+
+
+COLUMNS = (
+    Column("CARD", lambda c: short(c.name)),
+    Column("STATE", lambda c: render.state(state_word(c))),
+    Column("PROFILE", lambda c: c.profile),
+    Column("HBM USED / TOTAL", hbm_use, right=True),
+    Column("OE", lambda c: str(c.oe_count), right=True),
+    Column("LINKS UP", lambda c: str(c.links_up_count), right=True),
+    Column("CAPACITY Gb/s", lambda c: render.number(c.capacity_gbit_per_s), right=True),
+    Column("LINES", lambda c: str(c.signal_line_count), right=True, wide=True),
+    Column("RESIDENT", lambda c: render.size(c.hbm_resident_bytes), right=True, wide=True),
+    Column("TRANSFERS", lambda c: str(c.transfers_done_total), right=True, wide=True),
+    Column("FAILED", lambda c: str(c.transfers_failed_total), right=True, wide=True),
+    Column("RESETS", lambda c: str(c.resets_total), right=True, wide=True),
+    Column("WORKER", lambda c: str(c.worker), right=True, wide=True),
+    Column("UID", lambda c: c.uid, wide=True),
+)
+
+
+@click.group("card", cls=Noun)
+def cli() -> None:
+    """Accelerator cards: their state, HBM and links."""
+
+
+@command(cli, "list")
+@examples("accelctl card list", "accelctl card list -o json")
+@viewed
+def list_(session: Session, view: View) -> None:
+    """List the cards."""
+    view.rows(session.client.cards.list, COLUMNS, empty="no cards", kind=_kind)
+
+
+@command(cli, "show")
+@examples("accelctl card show card0", "accelctl card show card0 -o yaml")
+@click.argument("card", type=CARD)
+@viewed
+def show(session: Session, view: View, card: str) -> None:
+    """Show one card in full."""
+    view.one(lambda: session.client.cards.get(card), lambda c: view.detail(*_describe(c)))
+
+
+@command(cli, "reset")
+@examples("accelctl card reset card0")
+@click.argument("cards", type=CARD, nargs=-1, required=True, metavar="CARD...")
+@printed
+def reset(session: Session, view: View, cards: tuple[str, ...]) -> None:
+    """Reset cards: links train again, their transfers fail, HBM content stays."""
+    with each(cards) as work:
+        done = work(session.client.cards.reset)
+        view.results(done, lambda c: f"{short(c.name)} was reset and is {state_word(c)}")
+
+
+def _describe(card: Any) -> tuple[str, list[render.Field]]:
+    title = f"{short(card.name)}  {card.description}".rstrip()
+    return title, [
+        ("state", render.state(state_word(card))),
+        ("ready since", render.local_time(card.ready_time) if card.HasField("ready_time") else ""),
+        ("emulated", "yes: this card is software" if card.emulated else ""),
+        ("profile", card.profile),
+        ("uid", card.uid),
+        ("HBM", f"{render.size(card.hbm_total_bytes)} {card.hbm_type}"),
+        ("HBM allocated", render.size(card.hbm_allocated_bytes)),
+        ("HBM resident here", render.size(card.hbm_resident_bytes)),
+        ("HBM bandwidth", f"{render.number(card.hbm_bandwidth_gbyte_per_s)} GB/s"),
+        ("bus bandwidth", f"{render.number(card.bus_bandwidth_gbyte_per_s)} GB/s"),
+        ("bus read", f"{render.count(card.bus_read_bytes_total)} bytes"),
+        ("bus written", f"{render.count(card.bus_written_bytes_total)} bytes"),
+        ("signal lines", str(card.signal_line_count)),
+        ("optical engines", str(card.oe_count)),
+        ("links up", f"{card.links_up_count} of {card.oe_count}"),
+        ("capacity", f"{render.number(card.capacity_gbit_per_s)} Gb/s"),
+        ("transfers done", render.count(card.transfers_done_total)),
+        ("transfers failed", render.count(card.transfers_failed_total)),
+        ("resets", render.count(card.resets_total)),
+        ("worker", str(card.worker)),
+    ]
+
+
+def _kind() -> Any:
+    from accel.v1 import card_pb2
+
+    return card_pb2.Card.DESCRIPTOR

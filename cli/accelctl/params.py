@@ -1,0 +1,175 @@
+"""Types of arguments: addresses, sizes, durations; each says what would have worked."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any
+
+import rich_click as click
+from click.shell_completion import CompletionItem
+
+from accel.address import (
+    BadAddress,
+    CardAddress,
+    LaneAddress,
+    PortAddress,
+    RegionAddress,
+    short,
+    transfer_name,
+)
+
+if TYPE_CHECKING:
+    _ParamType = click.ParamType[Any]  # generic since click 8.4, for the type checker alone
+else:
+    _ParamType = click.ParamType
+
+_SIZE = re.compile(r"([0-9]+|0x[0-9a-f]+)\s*([kmgt]?)(i?b)?", re.IGNORECASE)
+_SHIFT = {"": 0, "k": 10, "m": 20, "g": 30, "t": 40}
+_DURATION = re.compile(r"([0-9]+(?:\.[0-9]+)?)(ms|s|m|h|)")
+_SECONDS = {"": 1.0, "s": 1.0, "ms": 0.001, "m": 60.0, "h": 3600.0}
+COMPLETION_TIMEOUT_S = 0.5
+
+
+class Address(_ParamType):
+    """An address, normalized to its short form."""
+
+    def __init__(self, name: str, *parsers: Any, known: Callable[[Any], Iterable[str]]) -> None:
+        self.name = name
+        self._parsers = parsers
+        self._known = known
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        failure = ""
+        for parser in self._parsers:
+            try:
+                return str(parser.parse(value))
+            except BadAddress as error:
+                failure = failure or str(error)
+        self.fail(failure, param, ctx)
+
+    def shell_complete(
+        self, ctx: click.Context, param: click.Parameter, incomplete: str
+    ) -> list[CompletionItem]:
+        """What the daemon has; nothing when it does not answer at once."""
+        from accel import AccelError, Client
+
+        root = ctx.find_root()
+        try:
+            with Client(root.params.get("socket"), timeout_s=COMPLETION_TIMEOUT_S) as client:
+                names = list(self._known(client))
+        except AccelError:
+            return []
+        return [CompletionItem(name) for name in names if name.startswith(incomplete)]
+
+
+def _short_names(items: Iterable[Any]) -> list[str]:
+    return [short(item.name) for item in items]
+
+
+CARD = Address("card", CardAddress, known=lambda client: _short_names(client.cards.list()))
+PORT = Address("port", PortAddress, known=lambda client: _short_names(client.links.list()))
+ENGINE = Address("port", PortAddress, known=lambda client: _short_names(client.engines.list()))
+LANE = Address("lane", LaneAddress, known=lambda client: _short_names(client.lanes.list()))
+REGION = Address("region", RegionAddress, known=lambda client: _short_names(client.regions.list()))
+CARD_OR_PORT = Address(
+    "card|port",
+    CardAddress,
+    PortAddress,
+    known=lambda client: [
+        *_short_names(client.cards.list()),
+        *_short_names(client.engines.list()),
+    ],
+)
+
+
+class CardOrRegion(_ParamType):
+    """`card0:weights`, or `card0` alone where a name can be made up."""
+
+    name = "region"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        parser: Any = RegionAddress if ":" in value or "/regions/" in value else CardAddress
+        try:
+            return str(parser.parse(value))
+        except BadAddress as error:
+            self.fail(str(error), param, ctx)
+
+    def shell_complete(
+        self, ctx: click.Context, param: click.Parameter, incomplete: str
+    ) -> list[CompletionItem]:
+        return CARD.shell_complete(ctx, param, incomplete)
+
+
+class TransferName(_ParamType):
+    """`3f2a...`, as a resource name."""
+
+    name = "transfer"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        try:
+            return short(transfer_name(value))
+        except BadAddress as error:
+            self.fail(str(error), param, ctx)
+
+
+class Size(_ParamType):
+    """Bytes: 4096, 64K, 1MiB, 2G; the letters count in steps of 1024."""
+
+    name = "size"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        if isinstance(value, int):
+            return value
+        match = _SIZE.fullmatch(value.strip())
+        if match is None:
+            self.fail(f"{value!r} is not a size; use 4096, 64K, 1MiB or 2G", param, ctx)
+        return int(match[1], 0) << _SHIFT[match[2].lower()]
+
+
+class Duration(_ParamType):
+    """Seconds: 5, 0.5, 500ms, 2m."""
+
+    name = "seconds"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> float:
+        if isinstance(value, float):
+            return value
+        match = _DURATION.fullmatch(str(value))
+        seconds = float(match[1]) * _SECONDS[match[2]] if match else 0.0
+        if seconds <= 0:
+            hint = (
+                f"; write --watch=2 or put it last: --watch {value}"
+                if self._is_watch(param)
+                else ""
+            )
+            self.fail(f"{value!r} is not a time; use 2, 0.5, 500ms or 1m{hint}", param, ctx)
+        return seconds
+
+    @staticmethod
+    def _is_watch(param: click.Parameter | None) -> bool:
+        return param is not None and param.name == "watch"
+
+
+class Swap(_ParamType):
+    """A move of a channel onto a signal line: 3=12."""
+
+    name = "channel=line"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> tuple[int, int]:
+        if isinstance(value, tuple):
+            return value
+        channel, equals, line = value.partition("=")
+        if not (equals and channel.isdecimal() and line.isdecimal()):
+            self.fail(f"{value!r} is not CHANNEL=LINE; use 3=12", param, ctx)
+        return int(channel), int(line)
+
+
+SIZE = Size()
+TRANSFER = TransferName()
+DURATION = Duration()
+SWAP = Swap()
