@@ -78,7 +78,7 @@ class LaneMap:
         return mask_of([lane for lane, count in enumerate(self.count) if count >= at_least])
 
     def fault(self, lanes: int) -> Reason | None:
-        """What is wrong with the map of these lanes: a far lane heard twice, or one that cannot be."""
+        """What is wrong with the map of these lanes: a far lane heard twice, or no such lane."""
         seen: dict[int, int] = {}
         for lane in lanes_of(lanes):
             far = self.far[lane]

@@ -702,9 +702,10 @@ class LinkTrainer:
 
     def _message(self) -> TrainingMessage:
         config = self.config
+        echo_session = self._bound[1] if self._bound else 0
         echo_sent, echo_came = self._echo
         return TrainingMessage(
-            config.me, self.session, self._bound[1] if self._bound else 0, self._sequence, self.phase,
+            config.me, self.session, echo_session, self._sequence, self.phase,
             self.reason.code, self.reason.lane, config.lanes, config.line_rate_mbit_per_s,
             config.modulation, config.fec, config.credit_frames, self._now, echo_sent,
             self._now - echo_came if echo_sent else 0, self._lit, self._locked, self._good(),

@@ -1,0 +1,151 @@
+"""A cable that crosses lanes: a transport round another, applied where the light arrives.
+
+Frames that belong to one lane (training) or speak of each (carrier) are changed as a crossed or
+polarity-swapped cable would; all others pass untouched and unread.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from accelhw.model.config import Fibre
+from accelhw.transport.base import Transport
+from accelhw.wire.carrier import CarrierMessage, LaneLight
+from accelhw.wire.checksum import crc32c
+from accelhw.wire.frame import (
+    HEADER_BYTES,
+    FrameType,
+    MalformedFrame,
+    decode_frame,
+    decode_header,
+    rewrite_lane,
+    rewrite_payload_crc,
+)
+from accelhw.wire.training import complement
+
+if TYPE_CHECKING:
+    from typing_extensions import Buffer
+
+_TYPE_AT = 17
+_LANE_FRAMES = frozenset({FrameType.CARRIER, FrameType.TRAINING})
+
+
+@dataclass(frozen=True, slots=True)
+class CableMap:
+    """How lanes arrive at one end."""
+
+    arrival: tuple[int, ...]  # for each far Tx lane, the lane it arrives on
+    inverted: frozenset[int]  # arrival lanes of swapped polarity
+
+    @classmethod
+    def of(cls, fibre: Fibre, end: str, lanes: int) -> CableMap:
+        """As seen by end "a" or "b". Lanes are duplex: what crosses one way crosses back."""
+        forward = fibre.lane_map or tuple(range(lanes))
+        if end == "b":
+            return cls(forward, frozenset(forward[lane] for lane in fibre.inverted_lanes))
+        backward = [0] * len(forward)
+        for here, there in enumerate(forward):
+            backward[there] = here
+        return cls(tuple(backward), fibre.inverted_lanes)
+
+    @property
+    def straight(self) -> bool:
+        return not self.inverted and self.arrival == tuple(range(len(self.arrival)))
+
+    def arrives(self, lane: int) -> int:
+        return self.arrival[lane] if lane < len(self.arrival) else lane
+
+    def carrier(self, message: CarrierMessage) -> CarrierMessage:
+        """The far light, in the order in which it arrives."""
+        lights: list[LaneLight] = list(message.lanes)
+        for tx_lane, light in enumerate(message.lanes):
+            lane = self.arrives(tx_lane)
+            if lane < len(lights):
+                swapped = lane in self.inverted
+                lights[lane] = light.through_swapped_polarity() if swapped else light
+        return replace(message, lanes=tuple(lights))
+
+
+class Cable:
+    """A transport whose frames arrive through a cable of this map."""
+
+    def __init__(self, inner: Transport, cable_map: CableMap) -> None:
+        self._inner = inner
+        self.map = cable_map  # may be changed while running: someone re-plugged it
+        self._frame: bytearray | None = None  # the next frame, if it was changed
+
+    @property
+    def mtu(self) -> int:
+        return self._inner.mtu
+
+    @property
+    def receive_frames(self) -> int:
+        return self._inner.receive_frames
+
+    @property
+    def peeked_bytes(self) -> int:
+        return self._inner.peeked_bytes if self._frame is None else len(self._frame)
+
+    def fileno(self) -> int:
+        return self._inner.fileno()
+
+    def send(self, parts: Sequence[Buffer]) -> bool:
+        return self._inner.send(parts)
+
+    def peek(self) -> memoryview | None:
+        if self._frame is not None:
+            return memoryview(self._frame)[:HEADER_BYTES]
+        view = self._inner.peek()
+        if view is None or len(view) < HEADER_BYTES or view[_TYPE_AT] not in _LANE_FRAMES:
+            return view
+        if self.map.straight or not self._is_sound(view):
+            return view
+        frame = bytearray(self._inner.peeked_bytes)
+        self._inner.receive_into([memoryview(frame)])
+        self._frame = self._crossed(frame)
+        return memoryview(self._frame)[:HEADER_BYTES]
+
+    def receive_into(self, parts: Sequence[memoryview]) -> int:
+        if self._frame is None:
+            return self._inner.receive_into(parts)
+        frame, self._frame = self._frame, None
+        at = 0
+        for part in parts:
+            piece = frame[at : at + len(part)]
+            part[: len(piece)] = piece
+            at += len(piece)
+        return len(frame)
+
+    def discard(self) -> None:
+        if self._frame is None:
+            self._inner.discard()
+        self._frame = None
+
+    def close(self) -> None:
+        self._inner.close()
+
+    def _is_sound(self, view: memoryview) -> bool:
+        try:
+            decode_header(view, self._inner.peeked_bytes)
+        except MalformedFrame:
+            return False  # The port counts it; there is nothing to cross in noise.
+        return True
+
+    def _crossed(self, frame: bytearray) -> bytearray:
+        try:
+            header, payload = decode_frame(frame)
+            if header.type == FrameType.CARRIER:
+                crossed = self.map.carrier(CarrierMessage.decode(payload)).encode()
+            else:
+                lane = self.map.arrives(header.lane)
+                crossed = complement(payload) if lane in self.map.inverted else bytes(payload)
+        except MalformedFrame:
+            return frame  # damaged on the way; the port counts it
+        payload.release()
+        frame[HEADER_BYTES : HEADER_BYTES + len(crossed)] = crossed
+        rewrite_payload_crc(frame, crc32c(crossed))
+        if header.type == FrameType.TRAINING:
+            rewrite_lane(frame, lane)
+        return frame
