@@ -93,7 +93,9 @@ class TapTransport:
 
     def receive_into(self, parts: Sequence[memoryview]) -> int:
         self._frame = False
-        os.preadv(self._scratch_fd, parts, 0)
+        copied = os.preadv(self._scratch_fd, parts, 0)
+        if copied < min(self.peeked_bytes, sum(map(len, parts))):
+            raise OSError(errno.EFAULT, os.strerror(errno.EFAULT))
         return self.peeked_bytes
 
     def discard(self) -> None:

@@ -49,6 +49,9 @@ def _apply(tables: _Tables, crc: int) -> int:
 
 _powers: list[_Tables] = [_tables(_columns_of_one_zero_byte())]  # [k]: 2**k zero bytes
 _prepared: dict[int, _Tables] = {}
+_uses: dict[int, int] = {}
+_PREPARED_MAX = 64  # lengths with tables of their own
+_USES_BEFORE_PREPARED = 16
 
 
 def _power(exponent: int) -> _Tables:
@@ -69,16 +72,29 @@ def _shift(crc: int, zero_bytes: int) -> int:
 
 
 def prepare_combine(length: int) -> None:
-    """Make combining with second pieces of `length` bytes cost four look-ups."""
+    """Make combining with second pieces of `length` bytes cost four look-ups.
+
+    Lengths that return often are prepared without being asked for.
+    """
     if length not in _prepared:
         _prepared[length] = _tables([_shift(1 << bit, length) for bit in range(32)])
+
+
+def _combine_unprepared(first: int, second: int, second_length: int) -> int:
+    if len(_prepared) < _PREPARED_MAX:
+        if len(_uses) > 4 * _PREPARED_MAX:
+            _uses.clear()
+        _uses[second_length] = uses = _uses.get(second_length, 0) + 1
+        if uses >= _USES_BEFORE_PREPARED:
+            prepare_combine(second_length)
+    return _shift(first, second_length) ^ second
 
 
 def crc32c_combine(first: int, second: int, second_length: int) -> int:
     """CRC-32C of A + B from those of A and B and the length of B in bytes."""
     tables = _prepared.get(second_length)
     if tables is None:
-        return _shift(first, second_length) ^ second
+        return _combine_unprepared(first, second, second_length)
     return (
         tables[0][first & 0xFF]
         ^ tables[1][first >> 8 & 0xFF]

@@ -1,7 +1,7 @@
 """What transfer engines say to each other, in the payload of MESSAGE frames.
 
 A link delivers messages in order and once within an epoch; when it dies they are lost, and the
-engines say again what their state asks for. So each message may come twice, and none is needed twice.
+engines say again what their state asks for. So each may come twice, and none is needed twice.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ class Finish:
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """Every chunk is in HBM; `crc` is of the bytes that landed, `error` NONE or CHECKSUM_DIFFERS."""
+    """Every chunk is in HBM; `crc` is of what landed, `error` NONE or CHECKSUM_DIFFERS."""
 
     type: ClassVar[MessageType] = MessageType.DONE
     transfer_id: str

@@ -1,0 +1,516 @@
+"""A port's data path: frames between the fibre and HBM, in order, checked, sent again when lost.
+
+The payload is touched by the kernel twice (out of the source, into the destination) and by the
+checksum twice; nothing else reads or copies it.
+"""
+
+from __future__ import annotations
+
+import errno
+from collections import deque
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from accelhw.device.hbm import Hbm
+from accelhw.device.push import Cut
+from accelhw.device.sink import Landing, Sink
+from accelhw.link.retry import ACK_EVERY_FRAMES, RetryReceiver, RetrySender, Verdict
+from accelhw.model.link import PeerId
+from accelhw.transport.base import Transport
+from accelhw.wire.checksum import crc32c, crc32c_combine
+from accelhw.wire.frame import (
+    HEADER_BYTES,
+    NO_LANE,
+    ChecksumDiffers,
+    ForeignFrame,
+    FrameFlag,
+    FrameType,
+    Header,
+    HeaderWriter,
+    MalformedFrame,
+    decode_header,
+    payload_limit,
+    source_address,
+)
+from accelhw.wire.message import TransferMessage, decode_message, encode_message
+
+PUMP_FRAMES = 32  # sent in one turn, before the loop looks at other ports
+RECEIVE_FRAMES = 32
+WINDOW_FRAMES_MAX = 128  # more only fills caches
+FRAME_ALIGNMENT = 64  # bytes; payloads are multiples of this, but for a transfer's last
+_ACK, _DATA, _MESSAGE = int(FrameType.ACK), int(FrameType.DATA), int(FrameType.MESSAGE)
+_NACK, _ACK_NOW = int(FrameFlag.NACK), int(FrameFlag.ACK_NOW)
+
+
+@dataclass(slots=True)
+class PortCounters:
+    """Counts since the port was made; names as in accelhw.interface.tables.PORT."""
+
+    tx_frames: int = 0
+    tx_bytes: int = 0
+    rx_frames: int = 0
+    rx_bytes: int = 0
+    tx_payload_bytes: int = 0
+    rx_payload_bytes: int = 0
+    replayed_frames: int = 0
+    acks_sent: int = 0
+    acks_received: int = 0
+    nacks_sent: int = 0
+    nacks_received: int = 0
+    crc_errors: int = 0
+    malformed_frames: int = 0
+    foreign_frames: int = 0
+    stale_frames: int = 0
+    duplicate_frames: int = 0
+    missing_frames: int = 0
+    replay_timeouts: int = 0
+    tx_stalls: int = 0
+    in_flight_frames: int = 0
+    credit_frames: int = 0
+
+
+class Outgoing:
+    """A frame in flight. DATA holds a view of its source, which is the replay buffer."""
+
+    __slots__ = ("crc", "cut", "flags", "offset", "stream", "type", "view")
+
+    def __init__(
+        self, type_: int, stream: int, offset: int, view: memoryview | bytes, crc: int, flags: int,
+        cut: Cut | None,
+    ) -> None:  # fmt: skip
+        self.type = type_
+        self.stream = stream
+        self.offset = offset
+        self.view = view
+        self.crc = crc
+        self.flags = flags
+        self.cut = cut
+
+
+class Engine(Protocol):
+    """What a port asks of its card's transfer engine."""
+
+    hbm: Hbm
+
+    def port_up(self, port: DataPort, now_ns: int) -> None: ...
+    def port_down(self, port: DataPort, lost: list[bytes], now_ns: int) -> None: ...
+    def next_cut(self, port: DataPort, now_ns: int) -> Cut | None: ...
+    def cut_left(self, cut: Cut, now_ns: int) -> None: ...
+    def cut_arrived(self, cut: Cut, now_ns: int) -> None: ...
+    def landed_chunk(self, landing: Landing, now_ns: int) -> None: ...
+    def memory_fault(self, sink: Sink, now_ns: int) -> None: ...
+    def on_message(self, port: DataPort, message: TransferMessage, now_ns: int) -> None: ...
+
+
+def _no_strike(payload_bytes: int) -> Sequence[int]:
+    return ()
+
+
+class DataPort:
+    """One port. The loop calls `receive` when the transport is readable, then `pump`.
+
+    `strike` is asked for each payload that lands: which bits the optics flipped in it.
+    InterfaceDown from the transport passes through `receive`, `pump` and `on_deadline`.
+    """
+
+    __slots__ = (
+        "_ack_every", "_ack_now", "_cut", "_engine", "_frame_bytes", "_head", "_landing", "_limit",
+        "_messages", "_nack_now", "_receiver", "_sender", "_strike", "_transport", "_unsent",
+        "_view", "_writer", "counters", "credit_frames", "epoch", "exhausted", "name", "peer",
+        "streams", "up", "wants_write",
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        name: str,
+        transport: Transport,
+        engine: Engine,
+        strike: Callable[[int], Sequence[int]] = _no_strike,
+        counters: PortCounters | None = None,
+    ) -> None:
+        self.name = name  # card0/oe1
+        self.counters = counters or PortCounters()
+        self.credit_frames = max(1, min(transport.receive_frames, 0xFFFF))  # what we grant
+        self.epoch = 0
+        self.exhausted = False  # the replay limit was reached: the port must train again
+        self.peer: PeerId | None = None
+        self.up = False
+        self.wants_write = False
+        self.streams: dict[int, Sink] = {}  # what the far end's stream numbers mean here
+        self._transport = transport
+        self._engine = engine
+        self._strike = strike
+        self._view = engine.hbm.view
+        self._writer = HeaderWriter(source_address(name))
+        self._limit = payload_limit(transport.mtu) // FRAME_ALIGNMENT * FRAME_ALIGNMENT
+        self._head = memoryview(bytearray(HEADER_BYTES))
+        self._sender: RetrySender[Outgoing] = RetrySender()
+        self._receiver = RetryReceiver()
+        self._ack_every = max(1, min(ACK_EVERY_FRAMES, self.credit_frames // 4))
+        self._ack_now = False
+        self._nack_now = False
+        self._messages: deque[bytes] = deque()
+        self._cut: Cut | None = None
+        self._frame_bytes = self._limit  # payload of the frames of the present cut
+        self._unsent: Outgoing | None = None  # made, but the transport was full
+        self._landing: Landing | None = None
+
+    # ---- the link ----
+
+    def link_up(self, epoch: int, peer: PeerId, credit_frames: int, now_ns: int) -> None:
+        """Training succeeded: `peer` grants `credit_frames`; frames of other epochs are stale."""
+        if self.up:
+            self.link_down(now_ns)
+        self.epoch = epoch
+        self.peer = peer
+        self.exhausted = False
+        window = max(1, min(credit_frames, WINDOW_FRAMES_MAX))
+        self._sender.start(window)
+        self._receiver.start()
+        self._ack_now = self._nack_now = False
+        self.up = True
+        self.counters.credit_frames = window
+        self._engine.port_up(self, now_ns)
+
+    def link_down(self, now_ns: int) -> None:
+        """What is unacknowledged counts as not sent; the engine sends it over another epoch."""
+        if not self.up:
+            return
+        unproved = [*self._sender.records, *([self._unsent] if self._unsent else [])]
+        lost = [bytes(record.view) for record in unproved if record.cut is None]
+        lost += self._messages
+        self.up = False
+        self.wants_write = False
+        self._sender.start(0)
+        self._messages.clear()
+        self._cut = self._unsent = self._landing = None
+        self.streams.clear()
+        self.counters.in_flight_frames = self.counters.credit_frames = 0
+        self._engine.port_down(self, lost, now_ns)
+
+    @property
+    def rtt_ns(self) -> int:
+        """Smoothed round trip of frame and acknowledgement, 0 before the first."""
+        return self._sender.rtt_ns
+
+    def say(self, message: TransferMessage) -> None:
+        """Queue a message, ahead of data that has not left. Dropped when the link is down."""
+        if self.up:
+            self._messages.append(encode_message(message))
+
+    def drop_cut(self, cut: Cut) -> None:
+        """Its transfer ended: send no more of it."""
+        if self._cut is cut:
+            self._cut = None
+
+    # ---- out ----
+
+    def pump(self, now_ns: int) -> bool:
+        """Send what may be sent now, a bounded batch. True: more could leave at once."""
+        self.wants_write = False
+        if not self.up or self.exhausted:
+            return False
+        budget = PUMP_FRAMES
+        sender = self._sender
+        while budget and sender.replaying:
+            budget -= 1
+            sequence, record = sender.next_replay()
+            if not self._replay(sequence, record):
+                return False
+        more = False
+        while (room := sender.room) > 0:
+            record_or_none = self._unsent or self._next(now_ns)
+            if record_or_none is None:
+                break
+            self._unsent = record = record_or_none
+            if budget <= 0:
+                more = True
+                break
+            budget -= 1
+            flags = record.flags | _ACK_NOW if room == 1 else record.flags
+            if not self._transmit(record, sender.next_sequence, flags):
+                return False
+            self._unsent = None
+            sender.sent(record, now_ns)
+            if record.cut is not None:
+                self.counters.tx_payload_bytes += len(record.view)
+        else:
+            if self._cut is not None or self._messages:
+                self.counters.tx_stalls += 1
+        self.counters.in_flight_frames = len(sender.records)
+        receiver = self._receiver
+        if self._nack_now or (receiver.owed and (self._ack_now or receiver.ack_due(now_ns))):
+            self._acknowledge()
+        return more or (budget <= 0 and sender.replaying)
+
+    def _next(self, now_ns: int) -> Outgoing | None:
+        """The next new frame: a message, or a piece of the present cut, or of the next."""
+        cut = self._cut
+        if not self._messages and cut is None:
+            cut = self._engine.next_cut(self, now_ns)
+            if cut is not None:
+                self._begin(cut)
+        if self._messages:
+            payload = self._messages.popleft()
+            return Outgoing(_MESSAGE, 0, 0, payload, crc32c(payload), _ACK_NOW, None)
+        if cut is None:
+            return None
+        offset = cut.next
+        length = min(self._frame_bytes, cut.end - offset)
+        start = cut.base + offset
+        view = self._view[start : start + length]
+        crc = crc32c(view)
+        cut.crc = crc32c_combine(cut.crc, crc, length) if cut.crc else crc
+        cut.next = offset + length
+        cut.in_flight += 1
+        flags = 0
+        if cut.next == cut.end:
+            flags = _ACK_NOW
+            self._cut = None
+            self._engine.cut_left(cut, now_ns)
+        return Outgoing(_DATA, cut.stream, offset, view, crc, flags, cut)
+
+    def _begin(self, cut: Cut) -> None:
+        """Deal the chunk evenly over its frames: a small last one would cost as much as any."""
+        self._cut = cut
+        length = cut.end - cut.next
+        frames = -(-length // self._limit)
+        share = -(-length // frames)
+        self._frame_bytes = -(-share // FRAME_ALIGNMENT) * FRAME_ALIGNMENT
+
+    def _replay(self, sequence: int, record: Outgoing) -> bool:
+        cut = record.cut
+        # Read the source again: were it changed meanwhile, the far end could never accept it with
+        # the old checksum. Finish still carries the old one, so the change does not go unseen.
+        crc = record.crc if cut is None else crc32c(record.view)
+        record.crc = crc
+        if not self._transmit(record, sequence, record.flags):
+            return False
+        self._sender.resent()
+        self.counters.replayed_frames += 1
+        if cut is not None:
+            cut.push.replayed_frames += 1
+        return True
+
+    def _transmit(self, record: Outgoing, sequence: int, flags: int) -> bool:
+        receiver = self._receiver
+        length = len(record.view)
+        header = self._writer.write(
+            record.type, NO_LANE, flags, length, self.credit_frames, self.epoch, sequence,
+            receiver.expected, record.stream, record.offset, record.crc,
+        )  # fmt: skip
+        if not self._transport.send((header, record.view)):
+            self._full()
+            return False
+        receiver.owed = 0
+        self._ack_now = False
+        counters = self.counters
+        counters.tx_frames += 1
+        counters.tx_bytes += HEADER_BYTES + length
+        return True
+
+    def _acknowledge(self) -> None:
+        flags = _NACK if self._nack_now else 0
+        receiver = self._receiver
+        header = self._writer.write(
+            _ACK, NO_LANE, flags, 0, self.credit_frames, self.epoch, 0, receiver.expected, 0, 0, 0
+        )
+        if not self._transport.send((header,)):
+            self._full()
+            return
+        counters = self.counters
+        counters.tx_frames += 1
+        counters.tx_bytes += HEADER_BYTES
+        if flags:
+            counters.nacks_sent += 1
+        else:
+            counters.acks_sent += 1
+        receiver.acknowledged()
+        self._ack_now = self._nack_now = False
+
+    def _full(self) -> None:
+        self.wants_write = True
+        self.counters.tx_stalls += 1
+
+    # ---- in ----
+
+    def receive(self, now_ns: int, limit: int = RECEIVE_FRAMES) -> Header | None:
+        """Take up to `limit` frames that belong to the data path or to nobody.
+
+        Stops at a CARRIER or TRAINING frame and returns its header; it is counted, and the caller
+        takes the frame from the transport and calls again. None: nothing waits, or the limit.
+        """
+        transport = self._transport
+        counters = self.counters
+        for _ in range(limit):
+            head = transport.peek()
+            if head is None:
+                return None
+            frame_bytes = transport.peeked_bytes
+            counters.rx_frames += 1
+            counters.rx_bytes += frame_bytes
+            try:
+                header = decode_header(head, frame_bytes)
+            except ForeignFrame:
+                counters.foreign_frames += 1
+            except ChecksumDiffers:
+                counters.crc_errors += 1
+            except MalformedFrame:
+                counters.malformed_frames += 1
+            else:
+                if header.type < _ACK:
+                    return header
+                self._take(header, now_ns)
+                continue
+            transport.discard()
+        return None
+
+    def on_frame(self, header: Header, now_ns: int) -> None:
+        """Take one DATA, MESSAGE or ACK frame that the caller has peeked at and checked."""
+        self.counters.rx_frames += 1
+        self.counters.rx_bytes += self._transport.peeked_bytes
+        self._take(header, now_ns)
+
+    def _take(self, header: Header, now_ns: int) -> None:
+        counters = self.counters
+        if header.epoch != self.epoch or not self.up:
+            counters.stale_frames += 1
+            self._transport.discard()
+            return
+        if header.ack != self._sender.base:
+            self._acknowledged(header.ack, now_ns)
+        if header.type == _ACK:
+            self._transport.discard()
+            if header.credit:
+                self._sender.window = min(header.credit, WINDOW_FRAMES_MAX)
+            if header.flags & _NACK:
+                counters.nacks_received += 1
+                if header.ack == self._sender.base:
+                    self._sender.nacked(now_ns)
+                    self.exhausted = self._sender.exhausted
+            else:
+                counters.acks_received += 1
+            return
+        receiver = self._receiver
+        verdict = receiver.judge(header.sequence)
+        if verdict is not Verdict.EXPECTED:
+            self._transport.discard()
+            if verdict is Verdict.DUPLICATE:
+                counters.duplicate_frames += 1
+                self._ack_now = True  # ours was lost, or is on its way
+                receiver.owed = receiver.owed or 1
+            elif verdict is Verdict.GAP:
+                counters.missing_frames += receiver.missing
+                self._nack_now = True
+            return
+        arrive = self._land if header.type == _DATA else self._listen
+        if not arrive(header, now_ns):
+            counters.crc_errors += 1
+            receiver.refuse()
+            self._nack_now = True
+            return
+        if not self.up or self.epoch != header.epoch:
+            return  # what it said took the link down
+        if header.flags & _ACK_NOW:
+            self._ack_now = True
+        if receiver.owed >= self._ack_every:
+            self._acknowledge()
+
+    def _acknowledged(self, ack: int, now_ns: int) -> None:
+        sender = self._sender
+        count = sender.acknowledge(ack, now_ns)
+        if count < 0:
+            self.counters.malformed_frames += 1  # acknowledges what was never sent
+            return
+        for _ in range(count):
+            cut = sender.take().cut
+            if cut is not None:
+                cut.in_flight -= 1
+                if not cut.in_flight and cut.next == cut.end:
+                    self._engine.cut_arrived(cut, now_ns)
+        self.counters.in_flight_frames = len(sender.records)
+
+    def _land(self, header: Header, now_ns: int) -> bool:
+        """Put an expected DATA frame in its place; False if it came damaged."""
+        stream, offset, length = header.stream, header.offset, header.length
+        landing = self._landing
+        if (
+            landing is None
+            or landing.stream != stream
+            or landing.next != offset
+            or offset + length > landing.end
+            or not length
+        ):
+            sink = self.streams.get(stream)
+            landing = self._landing = (
+                sink.landing(self, stream, offset, length) if sink is not None else None
+            )
+            if landing is None:
+                # Nobody waits for it (cancelled, or here already): take it from the link only.
+                self._transport.discard()
+                self._receiver.accept(now_ns)
+                return True
+        start = landing.base + offset
+        place = self._view[start : start + length]
+        try:
+            self._transport.receive_into((self._head, place))
+        except OSError as error:
+            if error.errno not in (errno.EFAULT, errno.ENOMEM):
+                raise
+            self._landing = None
+            self._receiver.accept(now_ns)
+            self._engine.memory_fault(landing.sink, now_ns)
+            return True
+        for bit in self._strike(length):
+            place[bit >> 3] ^= 1 << (bit & 7)
+        crc = crc32c(place)
+        if crc != header.payload_crc:
+            return False
+        self._receiver.accept(now_ns)
+        landing.crc = crc32c_combine(landing.crc, crc, length) if landing.crc else crc
+        landing.next = offset + length
+        self.counters.rx_payload_bytes += length
+        if landing.next == landing.end:
+            self._landing = None
+            self._engine.landed_chunk(landing, now_ns)
+        return True
+
+    def _listen(self, header: Header, now_ns: int) -> bool:
+        """Hear an expected MESSAGE; False if it came damaged."""
+        payload = memoryview(bytearray(header.length))
+        self._transport.receive_into((self._head, payload))
+        for bit in self._strike(header.length):
+            payload[bit >> 3] ^= 1 << (bit & 7)
+        if crc32c(payload) != header.payload_crc:
+            return False
+        self._receiver.accept(now_ns)
+        try:
+            message = decode_message(payload)
+        except MalformedFrame:
+            self.counters.malformed_frames += 1
+        else:
+            self._engine.on_message(self, message, now_ns)
+        return True
+
+    # ---- time ----
+
+    def next_deadline_ns(self) -> int | None:
+        """When `on_deadline` is due: the replay timer, or an acknowledgement held back."""
+        if not self.up:
+            return None
+        replay_ns = self._sender.deadline_ns()
+        ack_ns = self._receiver.deadline_ns()
+        if replay_ns is None or (ack_ns is not None and ack_ns < replay_ns):
+            return ack_ns
+        return replay_ns
+
+    def on_deadline(self, now_ns: int) -> None:
+        """Look at the timers; call `pump` after it."""
+        if not self.up:
+            return
+        if self._sender.expired(now_ns):
+            self.counters.replay_timeouts += 1
+            self.exhausted = self._sender.exhausted
+        if self._receiver.ack_due(now_ns):
+            self._ack_now = True

@@ -1,0 +1,882 @@
+"""A card's transfer engine: one-sided WRITE and READ over its ports, LOCAL over its own bus.
+
+The card that sends keeps a Push, the card that receives a Sink; whichever of the two was given the
+command by its driver also keeps a Job, which has the state, the clock and the report. Both sides
+live through the loss of links, and of the other side: docs/wire.md tells the words they exchange.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict, deque
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from accelhw.device.dataport import DataPort
+from accelhw.device.hbm import COPY_BYTES, Hbm
+from accelhw.device.push import Cut, Push, chunk_bytes_for
+from accelhw.device.sink import Landing, Sink
+from accelhw.interface.messages import StartTransfer, TransferInfo
+from accelhw.model.region import MemoryWindow
+from accelhw.model.transfer import TransferError, TransferKind, TransferState
+from accelhw.wire.checksum import crc32c, crc32c_combine
+from accelhw.wire.message import (
+    MAX_ID_BYTES,
+    Accept,
+    Done,
+    End,
+    Finish,
+    Open,
+    Pull,
+    TransferMessage,
+    Unknown,
+    decode_message,
+)
+
+PASSIVE_MAX = 1024  # transfers that far cards may have open here
+ENDED_KEPT = 1024  # ends remembered, for a far card that did not hear of them
+LOCAL_SLICES = 4  # copied in one turn
+PASSIVE_GRACE_NS = 5_000_000_000  # past the far card's own deadline
+
+
+class EngineRefusal(Exception):
+    """A command that cannot be done; `code` is one of COMPLETION_ERRORS."""
+
+    def __init__(self, code: str, detail: str) -> None:
+        super().__init__(f"{code}: {detail}")
+        self.code = code
+        self.detail = detail
+
+
+@dataclass(frozen=True, slots=True)
+class EngineEvent:
+    """Of a commanded transfer; `kind` is one of the TRANSFER_ kinds of accelhw.model.event."""
+
+    kind: str
+    transfer: TransferInfo
+
+
+@dataclass(slots=True)
+class EngineCounters:
+    """Names as in accelhw.interface.tables.CARD."""
+
+    bus_read_bytes: int = 0
+    bus_written_bytes: int = 0
+    transfers_done: int = 0
+    transfers_failed: int = 0
+
+
+@dataclass(slots=True)
+class _Window:
+    window: MemoryWindow
+    users: int = 0
+
+
+@dataclass(slots=True)
+class _Local:
+    """A copy inside the card. An overlap is copied from the end that is not overwritten first."""
+
+    source: int
+    target: int
+    length: int
+    moved: int = 0
+    crc: int = 0
+
+
+@dataclass(slots=True)
+class _Job:
+    """A transfer that this card's driver commanded."""
+
+    command: StartTransfer
+    state: TransferState
+    started_ns: int  # wall clock
+    running_since_ns: int | None = None
+    ran_ns: int = 0
+    ended_ns: int = 0
+    links: tuple[str, ...] = ()
+    good_bytes: int = 0
+    first_gap_offset: int = 0
+    replayed_frames: int = 0
+    crc: int | None = None
+    error: TransferError = TransferError.NONE
+    detail: str = ""
+
+
+# (modelled ns, modelled PCIe ns) of a TransferKind, so many bytes, over these ports.
+Model = Callable[[int, int, tuple[str, ...]], tuple[int, int]]
+
+
+def _no_model(kind: int, nbytes: int, ports: tuple[str, ...]) -> tuple[int, int]:
+    return 0, 0
+
+
+class TransferEngine:
+    """Per card. Time is handed in: `now_ns` monotonic, `wall_ns()` for stamps.
+
+    The loop: after any call look at `ready` (ports that have something to send: pump them), at
+    `take_events()`, and keep `next_deadline_ns`; call `pump` while it returns True.
+    """
+
+    def __init__(
+        self,
+        card: str,
+        hbm: Hbm,
+        *,
+        model: Model = _no_model,
+        wall_ns: Callable[[], int] = lambda: 0,
+    ) -> None:
+        self.card = card
+        self.hbm = hbm
+        self.counters = EngineCounters()
+        self.ready: set[DataPort] = set()
+        self._model = model
+        self._wall_ns = wall_ns
+        self._windows: dict[int, _Window] = {}
+        self._used: dict[str, list[_Window]] = {}  # by transfer: windows in use
+        self._ports: dict[str, list[DataPort]] = {}  # by peer card: up
+        self._jobs: dict[str, _Job] = {}
+        self._pushes: dict[str, Push] = {}
+        self._turns: dict[str, deque[Push]] = {}  # by peer card: whose chunk is next
+        self._sinks: dict[str, Sink] = {}
+        self._locals: OrderedDict[str, _Local] = OrderedDict()
+        self._scans: deque[Push] = deque()  # whose source must be read for a CRC
+        self._ended: OrderedDict[str, Done | End] = OrderedDict()
+        self._unsaid: dict[str, list[End]] = {}  # by peer card: for when a link is up
+        self._next_stream = 1
+        self._events: list[EngineEvent] = []
+
+    # ---- windows ----
+
+    def register_window(self, window: MemoryWindow) -> None:
+        """Raises EngineRefusal EXISTS or OUT_OF_RANGE. The same window again is fine."""
+        known = self._windows.get(window.region_id)
+        if known is not None:
+            if known.window == window:
+                return
+            raise EngineRefusal("EXISTS", f"window {window.region_id} is another range")
+        end = window.base + window.length
+        if window.base < 0 or window.length <= 0 or end > self.hbm.size_bytes:
+            raise EngineRefusal("OUT_OF_RANGE", f"HBM has {self.hbm.size_bytes} bytes")
+        self._windows[window.region_id] = _Window(window)
+
+    def unregister_window(self, region_id: int) -> None:
+        """Raises EngineRefusal UNKNOWN_REGION or BUSY."""
+        known = self._windows.get(region_id)
+        if known is None:
+            raise EngineRefusal("UNKNOWN_REGION", f"no window {region_id} on {self.card}")
+        if known.users:
+            raise EngineRefusal("BUSY", f"window {region_id} is used by {known.users} transfer(s)")
+        del self._windows[region_id]
+
+    def windows(self) -> tuple[MemoryWindow, ...]:
+        return tuple(known.window for known in self._windows.values())
+
+    def _hold(self, transfer_id: str, region_id: int) -> None:
+        known = self._windows[region_id]
+        known.users += 1
+        self._used.setdefault(transfer_id, []).append(known)
+
+    def _release(self, transfer_id: str) -> None:
+        for known in self._used.pop(transfer_id, ()):
+            known.users -= 1
+
+    def _remote_fault(
+        self, region_id: int, key: int, offset: int, length: int
+    ) -> tuple[TransferError, str] | None:
+        """Why a far card may not use this range; None if it may."""
+        known = self._windows.get(region_id)
+        if known is None:
+            return TransferError.REMOTE_NO_REGION, f"{self.card} has no region {region_id}"
+        if known.window.key != key:
+            return TransferError.REMOTE_BAD_KEY, f"wrong key for region {region_id} of {self.card}"
+        if length <= 0 or offset + length > known.window.length:
+            return (
+                TransferError.REMOTE_OUT_OF_RANGE,
+                f"bytes {offset} to {offset + length} of a region of {known.window.length}",
+            )
+        return None
+
+    # ---- commands ----
+
+    def start(self, command: StartTransfer, now_ns: int) -> None:
+        """Raises EngineRefusal: EXISTS, UNKNOWN_REGION, OUT_OF_RANGE, BAD_STATE."""
+        name = command.transfer_id
+        if not 1 <= len(name.encode()) <= MAX_ID_BYTES:
+            raise EngineRefusal("BAD_STATE", f"a transfer id has 1 to {MAX_ID_BYTES} bytes")
+        if name in self._jobs or name in self._pushes or name in self._sinks:
+            raise EngineRefusal("EXISTS", f"transfer {name} is known here")
+        local = self._windows.get(command.local_region_id)
+        if local is None:
+            raise EngineRefusal(
+                "UNKNOWN_REGION", f"no window {command.local_region_id} on {self.card}"
+            )
+        length, offset = command.length, command.local_offset
+        if length <= 0 or offset < 0 or offset + length > local.window.length:
+            raise EngineRefusal(
+                "OUT_OF_RANGE",
+                f"bytes {offset} to {offset + length} of a region of {local.window.length}",
+            )
+        if command.remote_offset < 0:
+            raise EngineRefusal("OUT_OF_RANGE", f"remote offset {command.remote_offset}")
+        base = local.window.base + offset
+        deadline_ns = max(0, int(command.deadline_s * 1e9))
+        job = _Job(command, TransferState.QUEUED, self._wall_ns())
+        match command.kind:
+            case TransferKind.LOCAL:
+                self._start_local(command, base)
+            case TransferKind.WRITE:
+                self._add_push(
+                    Push(
+                        name,
+                        command.kind,
+                        self._stream(),
+                        command.remote_card,
+                        base,
+                        length,
+                        deadline_ns,
+                        command.remote_region_id,
+                        command.remote_key,
+                        command.remote_offset,
+                    )
+                )
+            case TransferKind.READ:
+                self._sinks[name] = Sink(
+                    name, command.kind, command.remote_card, base, length,
+                    chunk_bytes_for(length), deadline_ns,
+                )  # fmt: skip
+            case _:
+                raise EngineRefusal("BAD_STATE", f"transfer kind {command.kind}")
+        self._hold(name, command.local_region_id)
+        self._jobs[name] = job
+        self._report("TRANSFER_STARTED", name)
+        if command.kind == TransferKind.LOCAL:
+            self._run(job, now_ns)
+            return
+        ports = self._ports.get(command.remote_card, [])
+        if ports:
+            self._run(job, now_ns)
+        else:
+            self._unlink(name, now_ns)
+        if ports and command.kind == TransferKind.READ:
+            self._ask(self._sinks[name], ports[0])
+
+    def _start_local(self, command: StartTransfer, base: int) -> None:
+        fault = self._remote_fault(
+            command.remote_region_id, command.remote_key, command.remote_offset, command.length
+        )
+        if fault is not None:
+            code = {
+                TransferError.REMOTE_NO_REGION: "UNKNOWN_REGION",
+                TransferError.REMOTE_OUT_OF_RANGE: "OUT_OF_RANGE",
+            }.get(fault[0], "BAD_STATE")
+            raise EngineRefusal(code, fault[1])
+        target = self._windows[command.remote_region_id].window.base + command.remote_offset
+        self._locals[command.transfer_id] = _Local(base, target, command.length)
+        self._hold(command.transfer_id, command.remote_region_id)
+
+    def cancel(self, transfer_id: str, now_ns: int) -> None:
+        """Ends it here at once and tells the far card. Raises EngineRefusal UNKNOWN_TRANSFER."""
+        if not self._active(transfer_id):
+            if transfer_id in self._jobs:
+                raise EngineRefusal("BAD_STATE", f"transfer {transfer_id} has ended")
+            raise EngineRefusal("UNKNOWN_TRANSFER", f"no transfer {transfer_id} on {self.card}")
+        self._fail(transfer_id, TransferError.CANCELLED, f"cancelled at {self.card}", now_ns, True)
+
+    def acknowledge(self, transfer_id: str) -> None:
+        """Forget an ended transfer. Raises EngineRefusal UNKNOWN_TRANSFER or BAD_STATE."""
+        job = self._jobs.get(transfer_id)
+        if job is None:
+            raise EngineRefusal("UNKNOWN_TRANSFER", f"no transfer {transfer_id} on {self.card}")
+        if not job.state.ended:
+            raise EngineRefusal("BAD_STATE", f"transfer {transfer_id} has not ended")
+        del self._jobs[transfer_id]
+
+    def reset(self, now_ns: int) -> None:
+        """The card was reset: every transfer ends, windows are forgotten; links are not touched."""
+        for name in [*self._locals, *self._pushes, *self._sinks]:
+            mine = name in self._jobs
+            error = TransferError.CARD_RESET if mine else TransferError.REMOTE_RESET
+            self._fail(name, error, f"{self.card} was reset", now_ns, True)
+        self._windows.clear()
+        self._ended.clear()
+
+    # ---- reports ----
+
+    def info(self, transfer_id: str, now_ns: int) -> TransferInfo:
+        """A snapshot. Raises EngineRefusal UNKNOWN_TRANSFER."""
+        if transfer_id not in self._jobs:
+            raise EngineRefusal("UNKNOWN_TRANSFER", f"no transfer {transfer_id} on {self.card}")
+        return self._info(transfer_id, now_ns)
+
+    def infos(self, now_ns: int) -> list[TransferInfo]:
+        """Snapshots of all commanded transfers, running and ended-but-unacknowledged."""
+        return [self._info(name, now_ns) for name in self._jobs]
+
+    def take_events(self) -> list[EngineEvent]:
+        events, self._events = self._events, []
+        return events
+
+    @property
+    def active(self) -> bool:
+        """Whether any transfer is under way here, commanded or passive."""
+        return bool(self._pushes or self._sinks or self._locals)
+
+    def passive_transfers(self) -> int:
+        return sum(name not in self._jobs for name in (*self._pushes, *self._sinks))
+
+    def _info(self, name: str, now_ns: int | None = None) -> TransferInfo:
+        job = self._jobs[name]
+        if not job.state.ended:
+            self._measure(name, job)
+        command = job.command
+        ran_ns = job.ran_ns
+        if job.running_since_ns is not None and now_ns is not None:
+            ran_ns += now_ns - job.running_since_ns
+        modelled_ns, pcie_ns = self._model(command.kind, command.length, job.links)
+        return TransferInfo(
+            transfer_id=name,
+            kind=int(command.kind),
+            state=int(job.state),
+            local_card=self.card,
+            remote_card=command.remote_card,
+            total_bytes=command.length,
+            good_bytes=job.good_bytes,
+            first_gap_offset=job.first_gap_offset,
+            links=job.links,
+            started_ns=job.started_ns,
+            ended_ns=job.ended_ns,
+            wall_ns=ran_ns,
+            modelled_ns=modelled_ns,
+            modelled_pcie_ns=pcie_ns,
+            crc32c=job.crc,
+            replayed_frames=job.replayed_frames,
+            error=int(job.error),
+            error_detail=job.detail,
+        )
+
+    def _measure(self, name: str, job: _Job) -> None:
+        part = self._pushes.get(name) or self._sinks.get(name)
+        if part is not None:
+            job.good_bytes = part.good_bytes
+            job.first_gap_offset = part.first_gap_offset
+            if isinstance(part, Push):
+                job.replayed_frames = part.replayed_frames
+        elif name in self._locals:
+            local = self._locals[name]
+            job.good_bytes = local.moved
+            job.first_gap_offset = 0 if local.target > local.source else local.moved
+
+    def _report(self, kind: str, name: str, now_ns: int | None = None) -> None:
+        self._events.append(EngineEvent(kind, self._info(name, now_ns)))
+
+    # ---- states of a transfer ----
+
+    def _active(self, name: str) -> bool:
+        return name in self._pushes or name in self._sinks or name in self._locals
+
+    def _parts(self) -> list[Push | Sink]:
+        return [*self._pushes.values(), *self._sinks.values()]
+
+    def _stream(self) -> int:
+        self._next_stream = (self._next_stream % 0xFFFFFFFF) + 1
+        return self._next_stream
+
+    def _add_push(self, push: Push) -> None:
+        self._pushes[push.transfer_id] = push
+        self._turns.setdefault(push.peer, deque()).append(push)
+        self._wake(push.peer)
+
+    def _wake(self, peer: str) -> None:
+        self.ready.update(self._ports.get(peer, ()))
+
+    def _run(self, job: _Job, now_ns: int) -> None:
+        job.state = TransferState.RUNNING
+        job.running_since_ns = now_ns
+
+    def _unlink(self, name: str, now_ns: int) -> None:
+        """No link joins the cards now: the deadline runs."""
+        part = self._pushes.get(name) or self._sinks[name]
+        part.unlinked_since_ns = now_ns
+        job = self._jobs.get(name)
+        if job is not None:
+            if job.running_since_ns is not None:
+                job.ran_ns += now_ns - job.running_since_ns
+                job.running_since_ns = None
+            job.state = TransferState.WAITING
+            self._report("TRANSFER_WAITING", name)
+
+    def _note_link(self, name: str, port: DataPort) -> None:
+        job = self._jobs.get(name)
+        if job is not None and port.name not in job.links:
+            job.links = (*job.links, port.name)
+
+    def _drop(self, name: str) -> None:
+        """Forget the moving parts of a transfer."""
+        push = self._pushes.pop(name, None)
+        if push is not None:
+            self._turns[push.peer].remove(push)
+            if push in self._scans:
+                self._scans.remove(push)
+            for cut in push.cuts.values():
+                cut.port.drop_cut(cut)
+            push.cuts.clear()
+        sink = self._sinks.pop(name, None)
+        if sink is not None:
+            sink.drop_landings()
+            for port in self._ports.get(sink.peer, ()):
+                for stream in [s for s, bound in port.streams.items() if bound is sink]:
+                    del port.streams[stream]
+        self._locals.pop(name, None)
+        self._release(name)
+
+    def _end(self, name: str, state: TransferState, now_ns: int) -> None:
+        job = self._jobs.get(name)
+        if job is not None:
+            self._measure(name, job)
+            if job.running_since_ns is not None:
+                job.ran_ns += now_ns - job.running_since_ns
+                job.running_since_ns = None
+            job.state = state
+            job.ended_ns = self._wall_ns()
+            if state is TransferState.DONE:
+                self.counters.transfers_done += 1
+                job.good_bytes = job.first_gap_offset = job.command.length
+            else:
+                self.counters.transfers_failed += 1
+        self._drop(name)
+        if job is not None:
+            self._report(f"TRANSFER_{state.name}", name)
+
+    def _fail(self, name: str, error: TransferError, detail: str, now_ns: int, tell: bool) -> None:
+        """End without success; `tell` the far card, now or when a link is up again."""
+        part = self._pushes.get(name) or self._sinks.get(name)
+        job = self._jobs.get(name)
+        if job is not None:
+            job.error = error
+            job.detail = detail
+        cancelled = error is TransferError.CANCELLED
+        state = TransferState.CANCELLED if cancelled else TransferState.FAILED
+        self._end(name, state, now_ns)
+        if part is not None and tell:
+            end = End(name, int(error), detail)
+            if isinstance(part, Sink) and job is None:
+                self._remember(name, end)  # another link may open it before it hears of the end
+            self._tell(part.peer, end)
+
+    def _done(self, name: str, crc: int, now_ns: int) -> None:
+        job = self._jobs.get(name)
+        if job is not None:
+            job.crc = crc
+        self._end(name, TransferState.DONE, now_ns)
+
+    def _remember(self, name: str, answer: Done | End) -> None:
+        self._ended[name] = answer
+        while len(self._ended) > ENDED_KEPT:
+            self._ended.popitem(last=False)
+
+    # ---- links ----
+
+    def _say(self, port: DataPort, message: TransferMessage) -> None:
+        port.say(message)
+        self.ready.add(port)
+
+    def port_up(self, port: DataPort, now_ns: int) -> None:
+        """The port trained; its `peer` says to which card."""
+        assert port.peer is not None
+        peer = port.peer.card
+        self._ports.setdefault(peer, []).append(port)
+        for end in self._unsaid.pop(peer, ()):
+            self._say(port, end)
+        for part in self._parts():
+            if part.peer == peer and part.unlinked_since_ns is not None:
+                job = self._jobs.get(part.transfer_id)
+                if job is not None or isinstance(part, Push):
+                    part.unlinked_since_ns = None  # a passive sink's clock stops at the next Open
+                if job is not None:
+                    self._run(job, now_ns)
+                    self._report("TRANSFER_RESUMED", part.transfer_id, now_ns)
+                    if isinstance(part, Sink):
+                        self._ask(part, port)
+        self.ready.add(port)
+
+    def port_down(self, port: DataPort, lost: list[bytes], now_ns: int) -> None:
+        """What had not arrived over it is sent again over another, or later."""
+        assert port.peer is not None
+        peer = port.peer.card
+        ports = self._ports[peer]
+        ports.remove(port)
+        self.ready.discard(port)
+        for push in list(self._pushes.values()):
+            if push.peer == peer:
+                push.port_lost(port)
+                if not ports and push.unlinked_since_ns is None:
+                    self._unlink(push.transfer_id, now_ns)
+                self._maybe_finish(push)
+        for sink in list(self._sinks.values()):
+            if sink.peer == peer:
+                sink.drop_landings(port)
+                if not ports and sink.unlinked_since_ns is None:
+                    self._unlink(sink.transfer_id, now_ns)
+                elif ports and sink.transfer_id in self._jobs:
+                    self._ask(sink, ports[0])  # the request may have been lost with the link
+        for payload in lost:
+            message = decode_message(payload)
+            if isinstance(message, End):  # all else is said again by what asks for it
+                self._tell(peer, message)
+        self._wake(peer)
+
+    def _tell(self, peer: str, end: End) -> None:
+        ports = self._ports.get(peer)
+        if ports:
+            self._say(ports[0], end)
+        else:
+            unsaid = self._unsaid.setdefault(peer, [])
+            unsaid.append(end)
+            del unsaid[:-ENDED_KEPT]
+
+    def _ask(self, sink: Sink, port: DataPort) -> None:
+        command = self._jobs[sink.transfer_id].command
+        self._say(
+            port,
+            Pull(
+                sink.transfer_id,
+                command.remote_region_id,
+                command.remote_key,
+                command.remote_offset,
+                sink.total_bytes,
+                _milliseconds(sink.deadline_ns),
+            ),
+        )
+
+    # ---- sending side, for the ports ----
+
+    def next_cut(self, port: DataPort, now_ns: int) -> Cut | None:
+        """The chunk that this port sends next; transfers take turns, chunk by chunk."""
+        assert port.peer is not None
+        turns = self._turns.get(port.peer.card)
+        if not turns:
+            return None
+        for _ in range(len(turns)):
+            push = turns[0]
+            turns.rotate(-1)
+            if not self._bind(push, port):
+                continue
+            cut = push.take_chunk(port)
+            if cut is not None:
+                push.fresh = False
+                self._note_link(push.transfer_id, port)
+                return cut
+        return None
+
+    def _bind(self, push: Push, port: DataPort) -> bool:
+        """Whether the port may carry data of this transfer now; says what is needed for it."""
+        if push.accepted:
+            if port not in push.bound:
+                if not push.todo:
+                    return False
+                self._open(push, port, join=True)
+            return True
+        if push.opener is None:
+            push.opener = port
+            self._open(push, port, join=False)
+        # One chunk goes unasked, so that a small transfer costs one round trip.
+        return push.fresh and push.opener is port
+
+    def _open(self, push: Push, port: DataPort, join: bool) -> None:
+        push.bound.add(port)
+        self._say(
+            port,
+            Open(
+                push.transfer_id,
+                push.kind,
+                join,
+                push.stream,
+                push.region_id,
+                push.key,
+                push.offset,
+                push.total_bytes,
+                push.chunk_bytes,
+                _milliseconds(push.deadline_ns),
+            ),
+        )
+
+    def cut_left(self, cut: Cut, now_ns: int) -> None:
+        """The last frame of the chunk was made."""
+        self.counters.bus_read_bytes += cut.push.chunk_length(cut.chunk)
+        cut.push.chunk_left(cut)
+        self._maybe_finish(cut.push)
+
+    def cut_arrived(self, cut: Cut, now_ns: int) -> None:
+        """The last frame of the chunk was acknowledged."""
+        cut.push.chunk_arrived(cut)
+        self._maybe_finish(cut.push)
+
+    def _maybe_finish(self, push: Push) -> None:
+        if push.transfer_id not in self._pushes:
+            return
+        port = push.finishing_port()
+        if port is None:
+            return
+        if push.missing_crc is not None:
+            if push not in self._scans:
+                self._scans.append(push)
+            return
+        push.finish_port = port
+        self._say(port, Finish(push.transfer_id, push.crc))
+
+    # ---- receiving side, for the ports ----
+
+    def landed_chunk(self, landing: Landing, now_ns: int) -> None:
+        """A chunk is whole and every frame of it was checked."""
+        self.counters.bus_written_bytes += landing.end - landing.chunk * landing.sink.chunk_bytes
+        landing.sink.chunk_complete(landing)
+
+    def memory_fault(self, sink: Sink, now_ns: int) -> None:
+        """The machine could not back a page of the target."""
+        detail = f"{self.card} could not store at offset {sink.first_gap_offset} or after"
+        self._fail(sink.transfer_id, TransferError.MEMORY_FAULT, detail, now_ns, True)
+
+    # ---- messages ----
+
+    def on_message(self, port: DataPort, message: TransferMessage, now_ns: int) -> None:
+        """A message that came whole and in order over an up port."""
+        assert port.peer is not None
+        peer = port.peer.card
+        name = message.transfer_id
+        push = self._pushes.get(name)
+        if push is not None and push.peer != peer:
+            push = None
+        sink = self._sinks.get(name)
+        if sink is not None and sink.peer != peer:
+            sink = None
+        match message:
+            case Open():
+                self._on_open(port, message, sink)
+            case Pull():
+                self._on_pull(port, message, push)
+            case Accept():
+                self._on_accept(port, message, push)
+            case Finish():
+                self._on_finish(port, message, sink, now_ns)
+            case Done() if push is not None:
+                if message.error == TransferError.NONE and push.missing_crc is not None:
+                    # An earlier life of this card sent it: read the source, then Finish again.
+                    everything = b"\xff" * -(-push.chunks // 8)
+                    self._on_accept(port, Accept(name, everything), push)
+                elif message.error != TransferError.NONE or message.crc != push.crc:
+                    error = TransferError.CHECKSUM_DIFFERS
+                    self._fail(name, error, _CHECKSUM_DETAIL, now_ns, False)
+                else:
+                    self._done(name, message.crc, now_ns)
+            case Unknown() if push is not None:
+                push.reopen()
+                self._wake(peer)
+            case End() if push is not None or sink is not None:
+                error = _error(message.error)
+                self._fail(name, error, message.detail, now_ns, False)
+            case _:
+                pass  # About a transfer that ended here meanwhile.
+
+    def _on_open(self, port: DataPort, message: Open, sink: Sink | None) -> None:
+        name = message.transfer_id
+        if message.join:
+            if sink is None:
+                ended = self._ended.get(name)
+                self._say(port, ended if ended is not None else Unknown(name))
+            else:
+                port.streams[message.stream] = sink
+                self._note_link(name, port)
+            return
+        ended = self._ended.get(name)
+        if ended is not None:
+            self._say(port, ended)
+            return
+        if message.kind == TransferKind.READ:
+            if sink is None or name not in self._jobs or message.length != sink.total_bytes:
+                error = TransferError.CANCELLED
+                self._say(port, End(name, int(error), f"{self.card} does not ask for this"))
+                return
+        else:
+            fault = self._open_fault(message, sink)
+            if fault is not None:
+                self._say(port, End(name, int(fault[0]), fault[1]))
+                return
+            if sink is None:
+                assert port.peer is not None
+                window = self._windows[message.region_id].window
+                sink = self._sinks[name] = Sink(
+                    name,
+                    message.kind,
+                    port.peer.card,
+                    window.base + message.offset,
+                    message.length,
+                    message.chunk_bytes,
+                    message.deadline_ms * 1_000_000 + PASSIVE_GRACE_NS,
+                )
+                self._hold(name, message.region_id)
+        sink.unlinked_since_ns = None
+        if sink.chunk_bytes != message.chunk_bytes:
+            sink.start(message.chunk_bytes)
+        port.streams[message.stream] = sink
+        self._note_link(name, port)
+        self._say(port, Accept(name, sink.bitmap))
+
+    def _on_accept(self, port: DataPort, message: Accept, push: Push | None) -> None:
+        name = message.transfer_id
+        if push is None:
+            detail = f"{self.card} does not send this any more"
+            self._say(port, End(name, int(TransferError.CANCELLED), detail))
+            return
+        if push.accepted:
+            push.finish_port = None  # the answer to a Finish: chunks are missing after all
+        push.accepted = True
+        push.reconcile(message.complete)
+        self._maybe_finish(push)
+        self._wake(push.peer)
+
+    def _open_fault(self, message: Open, sink: Sink | None) -> tuple[TransferError, str] | None:
+        fault = self._remote_fault(message.region_id, message.key, message.offset, message.length)
+        if fault is not None:
+            return fault
+        if message.kind != TransferKind.WRITE:
+            return TransferError.REMOTE_OUT_OF_RANGE, f"kind {message.kind}"
+        if sink is None:
+            if message.transfer_id in self._sinks or message.transfer_id in self._jobs:
+                return TransferError.TOO_MANY, "another transfer has this id"
+            if self.passive_transfers() >= PASSIVE_MAX:
+                return TransferError.TOO_MANY, f"{PASSIVE_MAX} transfers are open at {self.card}"
+            return None
+        base = self._windows[message.region_id].window.base + message.offset
+        if sink.kind != message.kind or sink.base != base or sink.total_bytes != message.length:
+            return TransferError.REMOTE_OUT_OF_RANGE, "opened before with another range"
+        return None
+
+    def _on_pull(self, port: DataPort, message: Pull, push: Push | None) -> None:
+        if push is not None:
+            self._wake(push.peer)
+            return
+        assert port.peer is not None
+        name = message.transfer_id
+        fault = self._remote_fault(message.region_id, message.key, message.offset, message.length)
+        if fault is None and (name in self._pushes or name in self._jobs):
+            fault = TransferError.TOO_MANY, "another transfer has this id"
+        if fault is None and self.passive_transfers() >= PASSIVE_MAX:
+            fault = TransferError.TOO_MANY, f"{PASSIVE_MAX} transfers are open at {self.card}"
+        if fault is not None:
+            self._say(port, End(name, int(fault[0]), fault[1]))
+            return
+        base = self._windows[message.region_id].window.base + message.offset
+        self._add_push(
+            Push(
+                name,
+                int(TransferKind.READ),
+                self._stream(),
+                port.peer.card,
+                base,
+                message.length,
+                message.deadline_ms * 1_000_000 + PASSIVE_GRACE_NS,
+            )
+        )
+        self._hold(name, message.region_id)
+
+    def _on_finish(self, port: DataPort, message: Finish, sink: Sink | None, now_ns: int) -> None:
+        name = message.transfer_id
+        if sink is None:
+            ended = self._ended.get(name)
+            self._say(port, ended if ended is not None else Unknown(name))
+            return
+        if sink.complete_chunks < sink.chunks:
+            self._say(port, Accept(name, sink.bitmap))
+            return
+        crc = sink.crc
+        right = crc == message.crc
+        error = TransferError.NONE if right else TransferError.CHECKSUM_DIFFERS
+        answer = Done(name, int(error), crc)
+        self._remember(name, answer)
+        self._say(port, answer)
+        if right:
+            self._done(name, crc, now_ns)
+        else:
+            self._fail(name, error, _CHECKSUM_DETAIL, now_ns, False)
+
+    # ---- turns and time ----
+
+    def pump(self, now_ns: int) -> bool:
+        """Copies inside the card and source checksums: one bounded turn. True: more to do."""
+        for _ in range(LOCAL_SLICES):
+            if not self._locals:
+                break
+            name, local = next(iter(self._locals.items()))
+            self._locals.move_to_end(name)
+            try:
+                self._copy_slice(local)
+            except OSError as error:
+                self._fail(name, TransferError.MEMORY_FAULT, str(error), now_ns, False)
+                continue
+            if local.moved == local.length:
+                self._done(name, local.crc, now_ns)
+        if self._scans:
+            self._scan(self._scans[0])
+        return bool(self._locals or self._scans)
+
+    def _copy_slice(self, local: _Local) -> None:
+        length = min(COPY_BYTES, local.length - local.moved)
+        if local.target > local.source:  # an overlap must be copied from its end
+            start = local.length - local.moved - length
+            crc = self.hbm.copy(local.source + start, local.target + start, length)
+            local.crc = crc32c_combine(crc, local.crc, local.moved)
+        else:
+            start = local.moved
+            crc = self.hbm.copy(local.source + start, local.target + start, length)
+            local.crc = crc32c_combine(local.crc, crc, length)
+        local.moved += length
+        self.counters.bus_read_bytes += length
+        self.counters.bus_written_bytes += length
+
+    def _scan(self, push: Push) -> None:
+        chunk = push.missing_crc
+        if chunk is not None:
+            start = push.base + chunk * push.chunk_bytes
+            push.crcs[chunk] = crc32c(self.hbm.view[start : start + push.chunk_length(chunk)])
+        if push.missing_crc is None:
+            self._scans.remove(push)
+            self._maybe_finish(push)
+
+    def next_deadline_ns(self) -> int | None:
+        """When the first transfer without a link gives up."""
+        return min(
+            (
+                part.unlinked_since_ns + part.deadline_ns
+                for part in self._parts()
+                if part.unlinked_since_ns is not None
+            ),
+            default=None,
+        )
+
+    def on_deadline(self, now_ns: int) -> None:
+        """End the transfers that waited too long for a link."""
+        for part in self._parts():
+            since_ns = part.unlinked_since_ns
+            if since_ns is None or now_ns < since_ns + part.deadline_ns:
+                continue
+            good, total = part.good_bytes, part.total_bytes
+            detail = (
+                f"no link from {self.card} to {part.peer} for {part.deadline_ns / 1e9:g} s;"
+                f" {good} of {total} bytes are good, the first gap is at {part.first_gap_offset}"
+            )
+            tell = part.transfer_id in self._jobs
+            self._fail(part.transfer_id, TransferError.LINK_DEADLINE, detail, now_ns, tell)
+
+
+_CHECKSUM_DETAIL = "the bytes that landed are not those that left; did the source change meanwhile?"
+
+
+def _milliseconds(ns: int) -> int:
+    return min(ns // 1_000_000, 0xFFFFFFFF)
+
+
+def _error(code: int) -> TransferError:
+    """The far end's word, or CARD_LOST for one that we do not know."""
+    try:
+        return TransferError(code)
+    except ValueError:
+        return TransferError.CARD_LOST

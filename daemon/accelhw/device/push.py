@@ -1,0 +1,191 @@
+"""The sending side of a transfer: which chunks left, on which link, and which are proved good."""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import TYPE_CHECKING
+
+from accelhw.wire.checksum import crc32c_combine
+from accelhw.wire.message import MAX_CHUNKS
+
+if TYPE_CHECKING:
+    from accelhw.device.dataport import DataPort
+
+CHUNK_BYTES_MIN = 1 << 20
+TODO, LEAVING, ARRIVED = range(3)
+
+
+def chunk_bytes_for(total_bytes: int) -> int:
+    """The chunk of a transfer: a power of two, so that at most MAX_CHUNKS of them make it up."""
+    chunk_bytes = CHUNK_BYTES_MIN
+    while chunk_bytes * MAX_CHUNKS < total_bytes:
+        chunk_bytes *= 2
+    return chunk_bytes
+
+
+class Cut:
+    """One chunk on its way over one port."""
+
+    __slots__ = ("base", "chunk", "crc", "end", "in_flight", "next", "port", "push", "stream")
+
+    def __init__(self, push: Push, chunk: int, port: DataPort) -> None:
+        self.push = push
+        self.port = port
+        self.chunk = chunk
+        self.stream = push.stream
+        self.base = push.base  # of the transfer in HBM
+        self.next = chunk * push.chunk_bytes  # offset in the transfer of the next byte to leave
+        self.end = min(self.next + push.chunk_bytes, push.total_bytes)
+        self.crc = 0  # of the bytes that left
+        self.in_flight = 0  # frames
+
+
+class Push:
+    """Sends `total_bytes` from `base` to the peer. Knows chunks, not frames."""
+
+    __slots__ = (
+        "accepted", "arrived_chunks", "base", "bound", "chunk_bytes", "chunks", "crcs", "cuts",
+        "deadline_ns", "finish_port", "fresh", "key", "kind", "left_chunks", "offset", "opener",
+        "peer", "region_id", "replayed_frames", "states", "stream", "todo", "total_bytes",
+        "transfer_id", "unlinked_since_ns",
+    )  # fmt: skip
+
+    def __init__(
+        self, transfer_id: str, kind: int, stream: int, peer: str, base: int, total_bytes: int,
+        deadline_ns: int, region_id: int = 0, key: int = 0, offset: int = 0,
+    ) -> None:  # fmt: skip
+        self.transfer_id = transfer_id
+        self.kind = kind
+        self.stream = stream
+        self.peer = peer
+        self.base = base
+        self.total_bytes = total_bytes
+        self.deadline_ns = deadline_ns  # longest time without a link
+        self.region_id = region_id
+        self.key = key
+        self.offset = offset
+        self.chunk_bytes = chunk_bytes_for(total_bytes)
+        self.chunks = -(-total_bytes // self.chunk_bytes)
+        self.states = bytearray(self.chunks)
+        self.crcs: list[int | None] = [None] * self.chunks
+        self.todo = deque(range(self.chunks))
+        self.left_chunks = 0  # whole chunks handed to ports or arrived
+        self.arrived_chunks = 0
+        self.replayed_frames = 0
+        self.cuts: dict[int, Cut] = {}  # by chunk: on their way
+        self.bound: set[DataPort] = set()  # ports that told the far end our stream
+        self.opener: DataPort | None = None  # where Open waits for its answer
+        self.accepted = False
+        self.fresh = True  # nothing known to have arrived: worth sending a chunk unasked
+        self.finish_port: DataPort | None = None
+        self.unlinked_since_ns: int | None = None
+
+    # ---- chunks ----
+
+    def chunk_length(self, chunk: int) -> int:
+        start = chunk * self.chunk_bytes
+        return min(self.chunk_bytes, self.total_bytes - start)
+
+    def take_chunk(self, port: DataPort) -> Cut | None:
+        while self.todo:
+            chunk = self.todo.popleft()
+            if self.states[chunk] == TODO:
+                self.states[chunk] = LEAVING
+                cut = self.cuts[chunk] = Cut(self, chunk, port)
+                return cut
+        return None
+
+    def chunk_left(self, cut: Cut) -> None:
+        """Its last frame was handed to the link."""
+        if self.cuts.get(cut.chunk) is cut:
+            self.crcs[cut.chunk] = cut.crc
+            self.left_chunks += 1
+
+    def chunk_arrived(self, cut: Cut) -> None:
+        """The link proved every frame of it."""
+        if self.cuts.get(cut.chunk) is cut:
+            del self.cuts[cut.chunk]
+            self.states[cut.chunk] = ARRIVED
+            self.arrived_chunks += 1
+
+    def _back_to_todo(self, chunk: int) -> None:
+        self.states[chunk] = TODO
+        self.todo.appendleft(chunk)
+
+    def reconcile(self, complete: bytes) -> None:
+        """Take the far end's word for which chunks are good; those on their way stay so."""
+        for chunk in range(self.chunks):
+            there = chunk >> 3 < len(complete) and complete[chunk >> 3] >> (chunk & 7) & 1
+            state = self.states[chunk]
+            if there and state == TODO:
+                self.states[chunk] = ARRIVED
+                self.arrived_chunks += 1
+                self.left_chunks += 1
+            elif not there and state == ARRIVED:
+                self.arrived_chunks -= 1
+                self.left_chunks -= 1
+                self._back_to_todo(chunk)
+
+    # ---- links ----
+
+    def port_lost(self, port: DataPort) -> None:
+        """What was on its way over the port goes again from each chunk's start."""
+        for chunk, cut in sorted(self.cuts.items(), reverse=True):
+            if cut.port is port:
+                del self.cuts[chunk]
+                if cut.next == cut.end:
+                    self.left_chunks -= 1
+                self._back_to_todo(chunk)
+        self.bound.discard(port)
+        if self.opener is port:
+            self.opener = None
+        if self.finish_port is port:
+            self.finish_port = None
+        self.fresh = False
+        if not self.bound:
+            self.reopen()
+
+    def reopen(self) -> None:
+        """Nothing is agreed any more: the next port must Open and hear what is there."""
+        self.bound.clear()
+        self.opener = None
+        self.accepted = False
+        self.fresh = False
+        self.finish_port = None
+
+    def finishing_port(self) -> DataPort | None:
+        """Where Finish may go now: behind every chunk that has not arrived yet."""
+        if self.left_chunks < self.chunks or self.finish_port is not None or not self.bound:
+            return None
+        ports = {cut.port for cut in self.cuts.values()}
+        if len(ports) > 1:
+            return None
+        port = next(iter(ports or self.bound))
+        return port if port in self.bound else None
+
+    # ---- the whole ----
+
+    @property
+    def missing_crc(self) -> int | None:
+        """A chunk that an earlier life sent, so that its CRC must be read from the source."""
+        return self.crcs.index(None) if None in self.crcs else None
+
+    @property
+    def crc(self) -> int:
+        """CRC-32C of all bytes; only when every chunk left."""
+        total = 0
+        for chunk, crc in enumerate(self.crcs):
+            assert crc is not None
+            total = crc32c_combine(total, crc, self.chunk_length(chunk)) if chunk else crc
+        return total
+
+    @property
+    def good_bytes(self) -> int:
+        short = self.chunks * self.chunk_bytes - self.total_bytes
+        last = self.states[-1] == ARRIVED
+        return self.arrived_chunks * self.chunk_bytes - (short if last else 0)
+
+    @property
+    def first_gap_offset(self) -> int:
+        gap = next((i for i, state in enumerate(self.states) if state != ARRIVED), self.chunks)
+        return min(gap * self.chunk_bytes, self.total_bytes)
