@@ -1,0 +1,1 @@
+"""What the daemon does with the hardware it is attached to."""

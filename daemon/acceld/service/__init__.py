@@ -1,0 +1,1 @@
+"""The gRPC API: a thin servicer per noun over the host."""

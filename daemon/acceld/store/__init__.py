@@ -1,0 +1,1 @@
+"""What outlives a restart of the daemon. Reads from accelhw.model alone."""

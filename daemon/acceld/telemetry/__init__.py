@@ -1,0 +1,1 @@
+"""Metrics: a collector per noun, over snapshots."""

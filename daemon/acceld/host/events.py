@@ -1,0 +1,155 @@
+"""The event log: the hardware's events and our own, with revisions, kept before acknowledged."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Callable
+
+import structlog
+
+from acceld.errors import OutOfRange, Refusal
+from acceld.host.hardware import Hardware
+from acceld.host.notice import Notice
+from acceld.records import NewEvent, StoredEvent
+from acceld.store.store import Store
+from accelhw.interface.messages import AcknowledgeEvents, Event
+from accelhw.model.event import Severity
+
+log = structlog.get_logger()
+
+BATCH = 500
+
+_LOG_METHOD = {Severity.INFO: "info", Severity.WARNING: "warning", Severity.ERROR: "error"}
+
+
+class EventLog:
+    """Watchers read the store and wait for the bell, so a slow one costs no memory and none sees
+    a hole or the same event twice."""
+
+    def __init__(self, hardware: Hardware, store: Store) -> None:
+        self._hardware = hardware
+        self._store = store
+        self._incoming: list[NewEvent] = []
+        self._arrived = asyncio.Event()
+        self._idle = asyncio.Event()
+        self._idle.set()
+        self._appended = Notice()
+        self._acknowledged = 0
+        self.listeners: list[Callable[[StoredEvent], None]] = []
+
+    @property
+    def newest_revision(self) -> int:
+        return self._store.newest_revision
+
+    def take(self, event: Event) -> None:
+        """An event of the hardware; kept and acknowledged soon, in order."""
+        self._put(
+            NewEvent(
+                event.time_ns, event.severity, event.kind, event.subject, event.message,
+                event.detail, event.sequence,
+            )
+        )  # fmt: skip
+
+    def report(
+        self,
+        severity: Severity,
+        kind: str,
+        message: str,
+        subject: str = "daemon",
+        **detail: str | int | float | bool,
+    ) -> None:
+        """An event of the daemon itself."""
+        self._put(NewEvent(time.time_ns(), severity, kind, subject, message, detail))
+
+    def _put(self, event: NewEvent) -> None:
+        self._incoming.append(event)
+        self._idle.clear()
+        self._arrived.set()
+
+    async def settled(self) -> None:
+        """Wait until everything taken so far is in the store."""
+        await self._idle.wait()
+
+    async def run(self) -> None:
+        """Keep what arrives, in batches, until cancelled."""
+        while True:
+            await self._arrived.wait()
+            self._arrived.clear()
+            batch, self._incoming = self._incoming, []
+            stored = await asyncio.to_thread(self._store.append_events, batch)
+            for event in stored:
+                self._say(event)
+            if stored:
+                self._appended.ring()
+            if not self._incoming:
+                self._idle.set()
+            await self._acknowledge(max((event.sequence for event in batch), default=0))
+
+    def flush(self) -> None:
+        """At the end, when `run` is over: keep what is left."""
+        batch, self._incoming = self._incoming, []
+        if batch:
+            for event in self._store.append_events(batch):
+                self._say(event)
+
+    def list(
+        self,
+        after: int = 0,
+        before: int | None = None,
+        limit: int = BATCH,
+        descending: bool = False,
+        subject: str = "",
+        min_severity: int = 0,
+    ) -> list[StoredEvent]:
+        return self._store.events(after, before, limit, descending, subject, min_severity)
+
+    async def watch(self, after: int | None, subject: str = "") -> AsyncIterator[StoredEvent]:
+        """Events past a revision, then each new one, for ever. `after` None: only new ones; 0: from
+        the oldest kept. Raises OutOfRange when that revision is no longer, or not yet, kept."""
+        newest = self._store.newest_revision
+        position = newest if after is None else after
+        if position > newest:
+            raise OutOfRange(
+                "REVISION_UNKNOWN",
+                f"revision {position} has not happened; the newest is {newest}. Was the store"
+                " replaced? Start from 0",
+                newest_revision=newest,
+            )
+        if position == 0:
+            position = self._store.oldest_revision - 1
+        while True:
+            seen = self._appended.count
+            if position < self._store.oldest_revision - 1:
+                raise OutOfRange(
+                    "REVISION_TOO_OLD",
+                    f"events after revision {position} are not kept any more; the oldest is"
+                    f" {self._store.oldest_revision}. Start from 0 and read the state anew",
+                    oldest_revision=self._store.oldest_revision,
+                    newest_revision=self._store.newest_revision,
+                )
+            end = self._store.newest_revision
+            batch = self._store.events(position, end + 1, BATCH, subject=subject)
+            for event in batch:
+                yield event
+            position = batch[-1].revision if len(batch) == BATCH else end
+            if position >= self._store.newest_revision:
+                await self._appended.past(seen)
+
+    def _say(self, event: StoredEvent) -> None:
+        write = getattr(log, _LOG_METHOD.get(Severity(event.severity), "info"))
+        detail = {k: v for k, v in event.detail.items() if k not in ("event", "level", "timestamp")}
+        write(
+            event.kind.lower(), **{"revision": event.revision, "subject": event.subject, **detail},
+            message=event.message,
+        )  # fmt: skip
+        for listener in self.listeners:
+            listener(event)
+
+    async def _acknowledge(self, sequence: int) -> None:
+        if sequence == 0 or not self._store.is_durable or self._hardware.attachment is None:
+            return
+        try:
+            await self._hardware.command(AcknowledgeEvents(0, sequence))
+        except Refusal:
+            return  # It is gone; the next Hello tells it what we hold.

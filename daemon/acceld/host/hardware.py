@@ -1,0 +1,117 @@
+"""The hardware as the host sees it: what is attached now, and commands with refusals."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from acceld.errors import (
+    AlreadyExists,
+    InvalidRequest,
+    NotFound,
+    OutOfRange,
+    Refusal,
+    Unavailable,
+    WrongState,
+    suggestion,
+)
+from acceld.host.hbm import Hbm
+from acceld.host.snapshot import CardFacts
+from accelhw.interface.client import ChassisLost, DeviceClient
+from accelhw.interface.messages import COMPLETION_ERRORS, Command, Welcome
+from accelhw.interface.tables import Tables
+from accelhw.model.ids import PortId
+from accelhw.model.profile import load_profile
+
+REFUSALS: dict[str, tuple[type[Refusal], str]] = {
+    "UNKNOWN_CARD": (NotFound, "CARD_NOT_FOUND"),
+    "UNKNOWN_PORT": (NotFound, "PORT_NOT_FOUND"),
+    "UNKNOWN_REGION": (NotFound, "REGION_NOT_FOUND"),
+    "UNKNOWN_TRANSFER": (NotFound, "TRANSFER_NOT_FOUND"),
+    "EXISTS": (AlreadyExists, "EXISTS"),
+    "OUT_OF_RANGE": (OutOfRange, "BEYOND_HBM"),
+    "BUSY": (WrongState, "REGION_BUSY"),
+    "BAD_MAP": (InvalidRequest, "CHANNEL_MAP_INVALID"),
+    "CARD_LOST": (Unavailable, "CARD_LOST"),
+    "BAD_STATE": (WrongState, "BAD_STATE"),
+}
+
+
+@dataclass(frozen=True)
+class Attachment:
+    """A chassis we are attached to, for as long as the connection lasts."""
+
+    client: DeviceClient
+    tables: Tables
+    cards: dict[str, CardFacts]
+    hbm: dict[str, Hbm]
+
+    @classmethod
+    def over(cls, client: DeviceClient) -> Attachment:
+        """Raises UnknownProfile, or ValueError when the shared tables are not of our version."""
+        welcome = client.welcome
+        return cls(
+            client,
+            Tables.attach(client.tables_fd, welcome.table_rows, writable=False),
+            {info.name: CardFacts(info, load_profile(info.profile)) for info in welcome.cards},
+            {info.name: Hbm(client.hbm_fd(info.name)) for info in welcome.cards},
+        )
+
+    @property
+    def welcome(self) -> Welcome:
+        return self.client.welcome
+
+
+class Hardware:
+    """Holds the attachment; None while the chassis is away."""
+
+    def __init__(self) -> None:
+        self.attachment: Attachment | None = None
+        self.why_gone = "no chassis has answered yet"
+
+    @property
+    def now(self) -> Attachment:
+        """The attachment. Raises Unavailable."""
+        if self.attachment is None:
+            raise self._gone()
+        return self.attachment
+
+    def _gone(self) -> Unavailable:
+        return Unavailable(
+            "CHASSIS_GONE",
+            f"the emulated hardware does not answer ({self.why_gone}); the daemon attaches again"
+            " by itself when the chassis runs",
+        )
+
+    async def command(self, command: Command) -> None:
+        """Give a command and wait until the hardware has done it. Raises Refusal."""
+        attachment = self.now
+        try:
+            completion = await attachment.client.command(command)
+        except ChassisLost as error:
+            self.why_gone = str(error)
+            raise self._gone() from error
+        if completion.error:
+            kind, reason = REFUSALS.get(completion.error, (WrongState, completion.error))
+            text = completion.detail or COMPLETION_ERRORS.get(completion.error, completion.error)
+            raise kind(reason, text)
+
+    def card(self, name: str) -> CardFacts:
+        """Raises NotFound, Unavailable."""
+        cards = self.now.cards
+        if name not in cards:
+            hint = suggestion(name, cards, "card")
+            raise NotFound("CARD_NOT_FOUND", f"there is no card {name!r}; {hint}", card=name)
+        return cards[name]
+
+    def port(self, port: PortId) -> CardFacts:
+        """The card of a port that exists. Raises NotFound, Unavailable."""
+        card = self.card(port.card)
+        if card.port(port.oe) is None:
+            known = [f"{card.name}/oe{p.oe}" for p in card.info.ports]
+            hint = suggestion(str(port), known, "port")
+            raise NotFound("PORT_NOT_FOUND", f"there is no port {port}; {hint}", port=port)
+        return card
+
+    def hbm(self, card: str) -> Hbm:
+        self.card(card)
+        return self.now.hbm[card]

@@ -1,0 +1,247 @@
+"""The host as a whole: what is attached, what is kept, and one snapshot of everything."""
+
+from __future__ import annotations
+
+import os
+import time
+from pathlib import Path
+
+import structlog
+
+from acceld.host.events import EventLog
+from acceld.host.hardware import Attachment, Hardware
+from acceld.host.links import Links
+from acceld.host.memory_broker import MemoryBroker
+from acceld.host.operations import Operations
+from acceld.host.regions import Regions
+from acceld.host.snapshot import (
+    CardFacts,
+    CardSnapshot,
+    HostSnapshot,
+    PortSnapshot,
+    WorkerSnapshot,
+)
+from acceld.host.transfers import Transfers
+from acceld.records import StoredEvent
+from acceld.store.store import Store
+from accelhw.interface.client import DeviceClient
+from accelhw.interface.messages import (
+    INTERFACE_VERSION,
+    Event,
+    Hello,
+    ResetCard,
+    TrainingProgress,
+    TransferProgress,
+)
+from accelhw.model.event import Severity
+from accelhw.model.ids import PortId
+from accelhw.model.profile import UnknownProfile
+
+log = structlog.get_logger()
+
+_MOVES_LINKS = ("LINK_", "CARD_", "CHANNEL_", "FELL_", "WORKER_")
+
+
+class UnfitChassis(Exception):
+    """What answers as a chassis is none that this daemon can drive."""
+
+
+class Host:
+    def __init__(self, store: Store, memory_socket: Path, version: str) -> None:
+        self.store = store
+        self.version = version
+        self.started_ns = time.time_ns()
+        self.metrics_address = ""
+        self.hardware = Hardware()
+        self.regions = Regions(self.hardware, store)
+        self.transfers = Transfers(self.hardware, store, self.regions)
+        self.operations = Operations(self.hardware, self.regions)
+        self.links = Links(self.hardware, store)
+        self.events = EventLog(self.hardware, store)
+        self.broker = MemoryBroker(memory_socket)
+        self.events.listeners.append(self._on_event)
+
+    # ---- attaching ------------------------------------------------------------------------------
+
+    async def attach(self, path: Path) -> DeviceClient:
+        """Attach, and agree with the hardware about regions, links and transfers.
+
+        Raises ChassisUnreachable, ChassisRefused, UnfitChassis.
+        """
+        await self.events.settled()
+        boot = self.store.boot()
+        client = await DeviceClient.connect(
+            str(path), Hello(INTERFACE_VERSION, boot.boot_id, boot.last_event)
+        )
+        welcome = client.welcome
+        try:
+            attachment = Attachment.over(client)
+        except (UnknownProfile, ValueError) as error:
+            await client.close()
+            raise UnfitChassis(f"the chassis at {path}: {error}") from error
+        same_boot = welcome.boot_id == boot.boot_id
+        if not same_boot:
+            self.store.set_boot(welcome.boot_id, 0)
+        # All that can be agreed on without asking comes first, so nobody sees half of it.
+        lost, to_register = self.regions.take(attachment, same_boot)
+        self.links.take(attachment)
+        self.hardware.attachment = attachment
+        if not same_boot and boot.boot_id:
+            self.events.report(
+                Severity.WARNING,
+                "CHASSIS_POWER_CYCLED",
+                "The emulated hardware was powered off and on; HBM content is gone.",
+                "chassis",
+                boot_id=welcome.boot_id,
+                regions_lost=len(lost),
+            )
+        for region in lost:
+            self.events.report(
+                Severity.WARNING,
+                "REGION_LOST",
+                f"{region} is gone: its content did not outlive the power-off.",
+                str(region),
+                size_bytes=region.size,
+            )
+        self.events.report(
+            Severity.INFO,
+            "CHASSIS_ATTACHED",
+            f"Attached to a chassis with {len(welcome.cards)} cards.",
+            "chassis",
+            boot_id=welcome.boot_id,
+            pid=welcome.chassis_pid,
+            same_life=same_boot,
+        )
+        await self.regions.register(to_register)
+        await self.links.apply(attachment)
+        await self.transfers.reconcile(welcome.transfers)
+        return client
+
+    async def follow(self, client: DeviceClient) -> None:
+        """Take what the hardware says until it is lost."""
+        async for message in client:
+            match message:
+                case Event():
+                    self.events.take(message)
+                case TransferProgress(transfer=info):
+                    await self.transfers.on_progress(info)
+                case TrainingProgress():
+                    self.links.on_training(message)
+
+    async def detach(self, client: DeviceClient, report: bool = True) -> None:
+        self.hardware.why_gone = client.why_lost or "detached"
+        self.hardware.attachment = None
+        self.broker.forget_all()
+        if report:
+            self.events.report(
+                Severity.ERROR,
+                "CHASSIS_GONE",
+                f"The emulated hardware does not answer: {self.hardware.why_gone}.",
+                "chassis",
+            )
+        self.links.changed.ring()
+        await client.close()
+
+    def _on_event(self, event: StoredEvent) -> None:
+        if event.kind.startswith(_MOVES_LINKS):
+            self.links.changed.ring()
+
+    async def reset_card(self, name: str) -> None:
+        """Links go down and train again, its transfers fail, HBM stays. Raises Refusal."""
+        self.hardware.card(name)
+        await self.hardware.command(ResetCard(0, name))
+        self.links.changed.ring()
+
+    # ---- looking --------------------------------------------------------------------------------
+
+    def card(self, name: str) -> CardSnapshot:
+        """Raises NotFound, Unavailable."""
+        return self._card_snapshot(self.hardware.now, self.hardware.card(name))
+
+    def cards(self) -> list[CardSnapshot]:
+        """Raises Unavailable."""
+        attachment = self.hardware.now
+        return [self._card_snapshot(attachment, card) for card in attachment.cards.values()]
+
+    def port(self, port: PortId) -> PortSnapshot:
+        """Raises NotFound, Unavailable."""
+        self.hardware.port(port)
+        return next(p for p in self.card(port.card).ports if p.id == port)
+
+    def snapshot(self) -> HostSnapshot:
+        """Everything, from any thread."""
+        attachment = self.hardware.attachment
+        welcome = attachment.welcome if attachment else None
+        cards = (
+            tuple(self._card_snapshot(attachment, c) for c in attachment.cards.values())
+            if attachment
+            else ()
+        )
+        return HostSnapshot(
+            version=self.version,
+            daemon_pid=os.getpid(),
+            daemon_started_ns=self.started_ns,
+            attached=welcome is not None,
+            boot_id=welcome.boot_id if welcome else "",
+            chassis_pid=welcome.chassis_pid if welcome else 0,
+            chassis_started_ns=welcome.started_ns if welcome else 0,
+            hbm_budget_bytes=welcome.hbm_budget_bytes if welcome else 0,
+            hbm_allocated_bytes=self.regions.total_allocated_bytes,
+            cards=cards,
+            workers=_workers(attachment) if attachment else (),
+            regions=self.regions.counts(),
+            transfers_running=self.transfers.running,
+            newest_revision=self.store.newest_revision,
+            store_durable=self.store.is_durable,
+            metrics_address=self.metrics_address,
+        )
+
+    def _card_snapshot(self, attachment: Attachment, card: CardFacts) -> CardSnapshot:
+        row, ports, lanes = attachment.tables.copy_card(
+            card.info.card_row, card.port_rows, card.lane_rows
+        )
+        places = {(entry.oe, entry.lane): entry for entry in self.links.maps.get(card.name, ())}
+        first_lane = card.lane_rows.start
+        found = []
+        for info in card.info.ports:
+            start = info.first_lane_row - first_lane
+            entries = [places.get((info.oe, lane)) for lane in range(info.lanes)]
+            found.append(
+                PortSnapshot(
+                    PortId(card.name, info.oe),
+                    info,
+                    card,
+                    ports[info.port_row - card.port_rows.start],
+                    lanes[start : start + info.lanes],
+                    tuple(entry.channel if entry else 0 for entry in entries),
+                    tuple(entry.signal_line if entry else 0 for entry in entries),
+                )
+            )
+        return CardSnapshot(
+            card,
+            row[0],
+            tuple(found),
+            self.regions.allocated_bytes.get(card.name, 0),
+            attachment.hbm[card.name].resident_bytes,
+        )
+
+    def close(self) -> None:
+        self.operations.close()
+        self.broker.close()
+        self.events.flush()
+        self.store.close()
+
+
+def _workers(attachment: Attachment) -> tuple[WorkerSnapshot, ...]:
+    rows = attachment.tables.worker.copy()
+    return tuple(
+        WorkerSnapshot(
+            index,
+            int(row["pid"]),
+            bool(row["alive"]),
+            int(row["restarts"]),
+            int(row["tick_overruns"]),
+            tuple(c.name for c in attachment.cards.values() if c.info.worker == index),
+        )
+        for index, row in enumerate(rows)
+    )

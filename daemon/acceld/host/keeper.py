@@ -1,0 +1,114 @@
+"""Keeps the host attached: powers on a chassis of its own or waits for one, again and again."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import structlog
+
+from acceld.errors import EXIT_CONFLICT, EXIT_INTERNAL, StartFailure
+from acceld.host.host import Host, UnfitChassis
+from acceld.host.own_chassis import OwnChassis
+from accelhw.interface.client import ChassisRefused, ChassisUnreachable, DeviceClient
+from accelhw.model.event import Severity
+
+log = structlog.get_logger()
+
+BACKOFF_S = (0.1, 5.0)  # first and longest pause between two tries
+BOOT_LOOK_S = 0.03  # between two looks whether our own chassis answers
+BOOT_S = 30.0
+
+
+class Keeper:
+    """`own` is None when the chassis is somebody else's."""
+
+    def __init__(self, host: Host, socket: Path, own: OwnChassis | None) -> None:
+        self._host = host
+        self._socket = socket
+        self._own = own
+        self._client: DeviceClient | None = None
+
+    async def attach_first(self) -> None:
+        """Once, at the start. Raises StartFailure where waiting could not help."""
+        try:
+            if self._own is not None:
+                self._client = await self._boot(self._own)
+            else:
+                self._client = await self._host.attach(self._socket)
+        except ChassisRefused as error:
+            raise StartFailure(f"the chassis at {self._socket}: {error}", EXIT_CONFLICT) from error
+        except UnfitChassis as error:
+            raise StartFailure(str(error), EXIT_INTERNAL) from error
+        except ChassisUnreachable as error:
+            if self._own is not None:
+                code = self._own.exit_code
+                raise StartFailure(
+                    f"the chassis did not come up: {error}",
+                    code if code in (2, 4, 6) else EXIT_INTERNAL,
+                ) from error
+            self._host.hardware.why_gone = str(error)
+            log.warning("chassis_awaited", socket=str(self._socket), why=str(error))
+
+    async def run(self) -> None:
+        """Follow the hardware, and attach again when it went away; until cancelled."""
+        pause_s = BACKOFF_S[0]
+        while True:
+            if self._client is not None:
+                pause_s = BACKOFF_S[0]
+                await self._host.follow(self._client)
+                await self._lost()
+            await asyncio.sleep(pause_s)
+            pause_s = min(2 * pause_s, BACKOFF_S[1])
+            try:
+                if self._own is not None:
+                    self._client = await self._boot(self._own)
+                else:
+                    self._client = await self._host.attach(self._socket)
+            except (ChassisUnreachable, ChassisRefused, UnfitChassis) as error:
+                if str(error) != self._host.hardware.why_gone:
+                    log.warning("chassis_awaited", socket=str(self._socket), why=str(error))
+                self._host.hardware.why_gone = str(error)
+
+    async def close(self) -> None:
+        """Detach, and power off what is ours."""
+        if self._client is not None:
+            client, self._client = self._client, None
+            await self._host.detach(client, report=False)
+        if self._own is not None:
+            await self._own.power_off()
+
+    async def _lost(self) -> None:
+        client, self._client = self._client, None
+        assert client is not None
+        await self._host.detach(client)
+        if self._own is None:
+            return
+        # It hung up on us: a chassis without its driver is of no use here, and one that dies
+        # right now needs a moment to be seen dead.
+        await self._own.power_off()
+        self._host.events.report(
+            Severity.ERROR,
+            "CHASSIS_DIED",
+            "The daemon's own chassis ended; it is powered on again.",
+            "chassis",
+            exit_code=self._own.exit_code if self._own.exit_code is not None else 0,
+        )
+
+    async def _boot(self, own: OwnChassis) -> DeviceClient:
+        """Power on and attach as soon as it answers. Raises ChassisUnreachable."""
+        await own.power_on()
+        loop = asyncio.get_running_loop()
+        deadline_s = loop.time() + BOOT_S
+        while True:
+            try:
+                return await self._host.attach(self._socket)
+            except ChassisUnreachable as error:
+                if not own.is_running:
+                    raise ChassisUnreachable(
+                        f"it ended with exit code {own.exit_code}; its last lines say why"
+                    ) from error
+                if loop.time() > deadline_s:
+                    await own.power_off()
+                    raise
+                await asyncio.sleep(BOOT_LOOK_S)

@@ -1,0 +1,190 @@
+"""What is, at one moment: frozen values over copied table rows, for the API and for a scrape.
+
+Rows stay in numpy records as the tables define them (`accelhw.interface.tables`), since a host
+may have a hundred thousand lanes; whoever shows a row turns it into plain numbers.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from accelhw.interface.messages import CardInfo, PortInfo
+from accelhw.interface.tables import CARD_STATES
+from accelhw.model.ids import PortId
+from accelhw.model.link import LinkState
+from accelhw.model.profile import Profile
+
+__all__ = [
+    "CARD_STATES",
+    "CardFacts",
+    "CardSnapshot",
+    "HostSnapshot",
+    "PortSnapshot",
+    "WorkerSnapshot",
+]
+
+
+@dataclass(frozen=True)
+class CardFacts:
+    """What of a card does not change while the chassis is powered."""
+
+    info: CardInfo
+    profile: Profile
+
+    @property
+    def name(self) -> str:
+        return self.info.name
+
+    @cached_property
+    def port_rows(self) -> slice:
+        first = min((port.port_row for port in self.info.ports), default=0)
+        return slice(first, first + len(self.info.ports))
+
+    @cached_property
+    def lane_rows(self) -> slice:
+        first = min((port.first_lane_row for port in self.info.ports), default=0)
+        return slice(first, first + sum(port.lanes for port in self.info.ports))
+
+    def port(self, oe: int) -> PortInfo | None:
+        return next((port for port in self.info.ports if port.oe == oe), None)
+
+    @cached_property
+    def port_labels(self) -> dict[int, str]:
+        """Of each engine, as a scrape writes them: made once, used at every sample."""
+        return {port.oe: f'card="{self.name}",oe="oe{port.oe}"' for port in self.info.ports}
+
+    @cached_property
+    def lane_labels(self) -> dict[int, tuple[str, ...]]:
+        return {
+            port.oe: tuple(
+                f'{self.port_labels[port.oe]},lane="lane{lane}"' for lane in range(port.lanes)
+            )
+            for port in self.info.ports
+        }
+
+
+@dataclass(frozen=True)
+class PortSnapshot:
+    """One engine with its fibre port: `row` of tables.PORT, `lanes` of tables.LANE."""
+
+    id: PortId
+    info: PortInfo
+    facts: CardFacts
+    row: Any
+    lanes: NDArray[np.void]
+    channels: tuple[int, ...]  # logical channel of each lane
+    signal_lines: tuple[int, ...]  # signal line of each lane
+
+    @property
+    def profile(self) -> Profile:
+        return self.facts.profile
+
+    @property
+    def labels(self) -> str:
+        return self.facts.port_labels[self.info.oe]
+
+    @property
+    def lane_labels(self) -> tuple[str, ...]:
+        return self.facts.lane_labels[self.info.oe]
+
+    @property
+    def state(self) -> LinkState:
+        return _link_state(int(self.row["state"]))
+
+    @property
+    def lit(self) -> NDArray[np.void]:
+        """The lanes with light behind their margin, Q and BER."""
+        lit: NDArray[np.void] = self.lanes[self.lanes["fitted_margin"] == 1]
+        return lit
+
+    @property
+    def margin_db_min(self) -> float | None:
+        lit = self.lit
+        return float(lit["margin_db"].min()) if len(lit) else None
+
+    @property
+    def pre_fec_ber_max(self) -> float | None:
+        lit = self.lit
+        return float(lit["pre_fec_ber"].max()) if len(lit) else None
+
+    @property
+    def capacity_gbit_per_s(self) -> float:
+        """Of the lanes that carry data; 0 when the link is not up."""
+        if not self.state.carries_data:
+            return 0.0
+        return self.profile.port_gbit_per_s(int(self.row["width"]))
+
+    @property
+    def peer(self) -> PortId | None:
+        card = bytes(self.row["peer_card"]).decode("ascii", "replace")
+        oe = int(self.row["peer_oe"])
+        return PortId(card, oe) if card and oe >= 0 else None
+
+    @property
+    def peer_chassis(self) -> str:
+        return bytes(self.row["peer_chassis"]).decode("ascii", "replace")
+
+
+@dataclass(frozen=True)
+class CardSnapshot:
+    facts: CardFacts
+    row: Any  # of tables.CARD
+    ports: tuple[PortSnapshot, ...]
+    hbm_allocated_bytes: int
+    hbm_resident_bytes: int
+
+    @property
+    def name(self) -> str:
+        return self.facts.name
+
+    @property
+    def state(self) -> str:
+        """One of CARD_STATES."""
+        code = int(self.row["state"])
+        return CARD_STATES[code] if code < len(CARD_STATES) else CARD_STATES[0]
+
+    @property
+    def links_up(self) -> int:
+        return sum(port.state.carries_data for port in self.ports)
+
+
+@dataclass(frozen=True)
+class WorkerSnapshot:
+    index: int
+    pid: int
+    alive: bool
+    restarts: int
+    tick_overruns: int
+    cards: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class HostSnapshot:
+    """The whole. Without a chassis there are no cards and no workers."""
+
+    version: str
+    daemon_pid: int
+    daemon_started_ns: int
+    attached: bool
+    boot_id: str
+    chassis_pid: int
+    chassis_started_ns: int
+    hbm_budget_bytes: int
+    hbm_allocated_bytes: int
+    cards: tuple[CardSnapshot, ...]
+    workers: tuple[WorkerSnapshot, ...]
+    regions: dict[str, int]  # regions on each card
+    transfers_running: int
+    newest_revision: int
+    store_durable: bool
+    metrics_address: str = ""
+
+
+def _link_state(value: int) -> LinkState:
+    # A row that nobody has written yet is all zeros.
+    return LinkState(value) if value else LinkState.DOWN

@@ -1,0 +1,154 @@
+"""The command `acceld`. Each subcommand imports what it needs when it runs."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import NoReturn
+
+import click
+
+PASS_ON = {"ignore_unknown_options": True, "help_option_names": []}
+
+
+def _print_version(context: click.Context, _: click.Parameter, value: bool) -> None:
+    if value and not context.resilient_parsing:
+        from importlib.metadata import version
+
+        click.echo(f"acceld {version('acceld')}")
+        context.exit()
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.option("--version", is_flag=True, expose_value=False, is_eager=True, callback=_print_version)
+def cli() -> None:
+    """Emulated AI accelerator cards that talk by light, and the daemon that manages them."""
+
+
+@cli.command()
+@click.option("--config", type=click.Path(path_type=Path), help="Cards and fibres, TOML.")
+@click.option("--state-dir", type=click.Path(path_type=Path), help="Folder of the store.")
+@click.option("--socket", type=click.Path(path_type=Path), help="Unix socket of the API.")
+@click.option("--metrics", metavar="HOST:PORT|off", help="Default: 127.0.0.1:9437.")
+@click.option(
+    "--chassis",
+    type=click.Choice(["auto", "own", "attach"]),
+    default="auto",
+    show_default=True,
+    help="The hardware: attach to one that runs, or power on an own one that ends with the daemon.",
+)
+@click.option("--hardware-socket", type=click.Path(path_type=Path), help="Socket of the chassis.")
+@click.option(
+    "--log-format",
+    type=click.Choice(["auto", "json", "console"]),
+    default="auto",
+    show_default=True,
+    help="auto: console on a terminal, json otherwise.",
+)
+@click.option(
+    "--log-level",
+    type=click.Choice(["debug", "info", "warning", "error"]),
+    default="info",
+    show_default=True,
+)
+def serve(
+    config: Path | None,
+    state_dir: Path | None,
+    socket: Path | None,
+    metrics: str | None,
+    chassis: str,
+    hardware_socket: Path | None,
+    log_format: str,
+    log_level: str,
+) -> None:
+    """Run the daemon in the foreground.
+
+    \b
+    acceld serve --config examples/pair.toml
+    """
+    from acceld.config import Options, decide
+    from acceld.errors import StartFailure
+    from acceld.logs import configure
+
+    options = Options(
+        config, state_dir, socket, metrics, chassis, hardware_socket, log_format, log_level
+    )
+    try:
+        settings = decide(options)
+        configure(log_format, log_level)
+        _run(settings)
+    except StartFailure as failure:
+        _end(failure.message, failure.exit_code)
+
+
+def _run(settings: object) -> None:
+    import asyncio
+
+    from acceld.app import App
+    from acceld.config import Settings
+
+    assert isinstance(settings, Settings)
+
+    async def run() -> None:
+        await App(settings).run()
+
+    asyncio.run(run())
+
+
+@cli.command("check-config")
+@click.argument("file", type=click.Path(path_type=Path))
+def check_config(file: Path) -> None:
+    """Print every mistake of a configuration with its line and key.
+
+    \b
+    acceld check-config examples/pair.toml
+    """
+    from acceld.config import read_config
+    from acceld.errors import StartFailure
+
+    try:
+        config = read_config(file)
+    except StartFailure as failure:
+        click.echo(failure.message)
+        count = len(failure.message.splitlines())
+        _end(f"{file}: {count} mistake{'s' if count != 1 else ''}", failure.exit_code)
+    lanes = sum(card.profile.signal_lines for card in config.cards)
+    click.echo(f"{file}: good, {len(config.cards)} cards, {lanes} lanes, "
+               f"{len(config.fibres)} fibres")  # fmt: skip
+    for fibre in config.fibres:
+        far = str(fibre.b.port) if fibre.b else "outside"
+        click.echo(f"  {fibre.name}: {fibre.a.port} to {far}, {fibre.transport.value},"
+                   f" {fibre.length_m:g} m, {fibre.loss_db:.2f} dB")  # fmt: skip
+
+
+@cli.command(context_settings=PASS_ON, add_help_option=False)
+@click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
+def chassis(arguments: tuple[str, ...]) -> None:
+    """Run the emulated hardware alone (see acceld chassis --help)."""
+    os.execv(sys.executable, [sys.executable, "-m", "accelhw.chassis", *arguments])
+
+
+@cli.command(context_settings=PASS_ON, add_help_option=False)
+@click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
+def demo(arguments: tuple[str, ...]) -> None:
+    """Two cards, a fibre, a file across by light (see acceld demo --help)."""
+    from acceld.demo import main as run_demo
+
+    sys.exit(run_demo(list(arguments)))
+
+
+def _end(message: str, code: int) -> NoReturn:
+    click.echo(f"acceld: {message}", err=True)
+    sys.exit(code)
+
+
+def main() -> None:
+    try:
+        cli(prog_name="acceld")
+    except KeyboardInterrupt:
+        sys.exit(130)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,58 @@
+"""EventService: what happened, with revisions to resume from."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import AsyncIterator
+from typing import Any
+
+from accel.v1 import event_pb2, event_pb2_grpc
+from acceld.errors import InvalidRequest
+from acceld.host.host import Host
+from acceld.service import convert
+from acceld.service.pages import key_of, size_of, token_of
+
+_SUBJECT = re.compile(r"[a-z0-9][a-z0-9:/+-]{0,200}")
+
+
+class EventServicer(event_pb2_grpc.EventServiceServicer):  # type: ignore[misc]
+    def __init__(self, host: Host) -> None:
+        self._host = host
+
+    async def ListEvents(self, request: Any, context: Any) -> event_pb2.ListEventsResponse:
+        subject = _subject(request.subject)
+        size = size_of(request.page_size)
+        scope = f"events/{int(request.descending)}/{subject}/{request.min_severity}"
+        after, before = 0, None
+        if request.page_token:
+            position = int(key_of(scope, request.page_token)[0])
+            after, before = (0, position) if request.descending else (position, None)
+        found = self._host.events.list(
+            after, before, size + 1, request.descending, subject, request.min_severity
+        )
+        more = len(found) > size
+        found = found[:size]
+        return event_pb2.ListEventsResponse(
+            events=[convert.event(event) for event in found],
+            next_page_token=token_of(scope, (found[-1].revision,)) if more else "",
+            newest_revision=self._host.events.newest_revision,
+        )
+
+    async def WatchEvents(self, request: Any, context: Any) -> AsyncIterator[event_pb2.Event]:
+        after = request.after_revision if request.HasField("after_revision") else None
+        async for event in self._host.events.watch(after, _subject(request.subject)):
+            yield convert.event(event)
+
+
+def _subject(text: str) -> str:
+    """An address, also in the form of a resource name. Raises InvalidRequest."""
+    short = re.sub(r"^cards/", "", text)
+    short = re.sub(r"/(links|engines|lanes)/", "/", short)
+    short = re.sub(r"/regions/", ":", short)
+    if short and not _SUBJECT.fullmatch(short):
+        raise InvalidRequest(
+            "SUBJECT_INVALID",
+            f"{text!r} is no subject; try card0, card0/oe1, chassis or daemon",
+            subject=text,
+        )
+    return short

@@ -1,0 +1,23 @@
+"""accel_hbm_*: the memory of the cards, and what this machine backs of it."""
+
+from __future__ import annotations
+
+from acceld.host.snapshot import HostSnapshot
+from acceld.telemetry.exposition import Family, gauge, label
+
+
+def collect(snapshot: HostSnapshot) -> list[Family]:
+    size = gauge("accel_hbm_size_bytes", "HBM that the card has.")
+    allocated = gauge("accel_hbm_allocated_bytes", "HBM in regions.")
+    resident = gauge("accel_hbm_resident_bytes", "Memory of this machine that the HBM takes.")
+    regions = gauge("accel_hbm_regions", "Regions on the card.")
+    budget = gauge("accel_hbm_budget_bytes", "HBM that all cards together may allocate here.")
+    for card in snapshot.cards:
+        at = label("card", card.name)
+        size.add(at, card.facts.info.hbm_bytes)
+        allocated.add(at, card.hbm_allocated_bytes)
+        resident.add(at, card.hbm_resident_bytes)
+        regions.add(at, snapshot.regions.get(card.name, 0))
+    if snapshot.attached:
+        budget.add("", snapshot.hbm_budget_bytes)
+    return [size, allocated, resident, regions, budget]

@@ -1,0 +1,99 @@
+"""Serves /metrics over HTTP, in a thread of its own: a scrape never waits for the event loop."""
+
+from __future__ import annotations
+
+import gzip
+import socket
+import threading
+from collections.abc import Callable
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+import structlog
+
+from acceld.telemetry.exposition import CONTENT_TYPE
+
+log = structlog.get_logger()
+
+INDEX = b"acceld: metrics of emulated accelerator cards are at /metrics\n"
+
+
+class MetricsServer:
+    """Bound when made: raises OSError when the address is taken. Port 0 takes a free one."""
+
+    def __init__(self, host: str, port: int, scrape: Callable[[], str]) -> None:
+        class Server(ThreadingHTTPServer):
+            address_family = socket.AF_INET6 if ":" in host else socket.AF_INET
+            daemon_threads = True
+            # A second daemon must be refused, not share the port.
+            allow_reuse_port = False
+
+            def server_bind(self) -> None:
+                # The base class asks DNS for our name here, which may take seconds.
+                self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+                self.socket.bind(self.server_address)
+                self.server_address = self.socket.getsockname()
+                self.server_name, self.server_port = self.server_address[:2]  # type: ignore[assignment]
+
+            def handle_error(self, request: Any, client_address: Any) -> None:
+                return  # A scraper that hangs up in the middle is no news.
+
+        self._server = Server((host, port), _handler(scrape))
+        self._thread = threading.Thread(
+            target=self._server.serve_forever, name="metrics", daemon=True
+        )
+
+    @property
+    def address(self) -> str:
+        """HOST:PORT as bound."""
+        host, port = self._server.server_address[:2]
+        host = host.decode() if isinstance(host, bytes | bytearray) else host
+        return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def close(self) -> None:
+        if self._thread.is_alive():
+            self._server.shutdown()
+            self._thread.join()
+        self._server.server_close()
+
+
+def _handler(scrape: Callable[[], str]) -> type[BaseHTTPRequestHandler]:
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+        timeout = 30  # s; of a silent client
+
+        def do_GET(self) -> None:
+            path = self.path.partition("?")[0]
+            if path == "/":
+                self._answer(200, INDEX, "text/plain; charset=utf-8")
+            elif path != "/metrics":
+                self._answer(404, b"only /metrics is here\n", "text/plain; charset=utf-8")
+            else:
+                try:
+                    body = scrape().encode()
+                except Exception:
+                    log.exception("scrape_failed")
+                    self._answer(500, b"the scrape failed; see the log of acceld\n", "text/plain")
+                    return
+                self._answer(200, body, CONTENT_TYPE)
+
+        do_HEAD = do_GET
+
+        def _answer(self, status: int, body: bytes, content_type: str) -> None:
+            self.send_response(status)
+            self.send_header("Content-Type", content_type)
+            if "gzip" in self.headers.get("Accept-Encoding", "") and len(body) > 1400:
+                body = gzip.compress(body, 1)
+                self.send_header("Content-Encoding", "gzip")
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            if self.command != "HEAD":
+                self.wfile.write(body)
+
+        def log_message(self, format: str, *args: Any) -> None:
+            return
+
+    return Handler
