@@ -37,8 +37,10 @@ from grafana_foundation_sdk.models.dashboard import (
 
 TARGET = Path(__file__).with_suffix(".json")
 SOURCE = DataSourceRef(type_val="prometheus", uid="${source}")
-PORTS = 'port=~"$port"'
+PORTS = 'instance=~"$instance",card=~"$card"'
 RATE = "$__rate_interval"
+EACH_PORT = "{{card}}/{{oe}}"
+EACH_LANE = "{{card}}/{{oe}}/{{lane}}"
 
 
 def query(expr: str, legend: str, ref: str = "A") -> prometheus.Dataquery:
@@ -109,6 +111,28 @@ def state_names() -> ValueMap:
     )
 
 
+def state_number() -> str:
+    """The one state of each link as its number: the metric has a series for each state."""
+    series = (
+        f'accel_link_state{{{PORTS},state="{name}"}} * {number}'
+        for number, (name, _) in LINK_STATES.items()
+    )
+    return f"sum by (instance, card, oe) ({' or '.join(series)})"
+
+
+def choice(name: str, label: str, values: str) -> dashboard.QueryVariable:
+    return (
+        dashboard.QueryVariable(name)
+        .label(label)
+        .datasource(SOURCE)
+        .query(values)
+        .refresh(VariableRefresh.ON_TIME_RANGE_CHANGED)
+        .sort(VariableSort.ALPHABETICAL_ASC)
+        .multi(True)
+        .include_all(True)
+    )
+
+
 def build() -> dashboard.Dashboard:
     page = (
         dashboard.Dashboard("Accelerator cards: links and lanes")
@@ -121,15 +145,9 @@ def build() -> dashboard.Dashboard:
         .readonly()
         .tooltip(1)  # a shared crosshair
         .with_variable(dashboard.DatasourceVariable("source").label("Source").type("prometheus"))
+        .with_variable(choice("instance", "Host", "label_values(accel_link_up, instance)"))
         .with_variable(
-            dashboard.QueryVariable("port")
-            .label("Port")
-            .datasource(SOURCE)
-            .query("label_values(accel_link_state, port)")
-            .refresh(VariableRefresh.ON_TIME_RANGE_CHANGED)
-            .sort(VariableSort.ALPHABETICAL_ASC)
-            .multi(True)
-            .include_all(True)
+            choice("card", "Card", 'label_values(accel_link_up{instance=~"$instance"}, card)')
         )
     )
     for panel in (*links(), *frames(), *lanes()):
@@ -150,21 +168,21 @@ def links() -> list[object]:
         figure(
             "Capacity",
             "Sum over the ends that are up, by the lanes that carry data.",
-            f"sum(accel_link_capacity_bits_per_second{{{PORTS}}})",
+            f"sum(accel_link_capacity_bytes_per_second{{{PORTS}}}) * 8",
             "bps",
             at(6, 0, 6, 4),
         ),
         figure(
             "Smallest margin",
             "The lane with the least light to spare; below 0 dB its receiver cannot lock.",
-            f"min(accel_lane_margin_db{{{PORTS}}})",
+            f"min(accel_link_margin_min_db{{{PORTS}}})",
             "dB",
             at(12, 0, 6, 4),
         ).thresholds(above((None, "red"), (1.0, "orange"), (2.0, "green"))),
         figure(
             "Lanes in the dark",
-            "Receivers that report loss of signal.",
-            f"sum(accel_lane_los{{{PORTS}}})",
+            "Receivers of ports with a fibre that report loss of signal.",
+            f"sum(accel_lane_los{{{PORTS}}} and on (instance, card, oe) accel_link_up{{{PORTS}}})",
             "short",
             at(18, 0, 6, 4),
         ).thresholds(above((None, "green"), (1.0, "red"))),
@@ -176,7 +194,7 @@ def links() -> list[object]:
         .mappings([state_names()])
         .merge_values(True)
         .show_value(VisibilityMode.NEVER)
-        .with_target(query(f"accel_link_state{{{PORTS}}}", "{{port}}")),
+        .with_target(query(state_number(), EACH_PORT)),
     ]
 
 
@@ -189,7 +207,7 @@ def frames() -> list[object]:
             "binBps",
             at(0, 11, 12, 8),
         ).with_target(
-            query(f"rate(accel_port_rx_payload_bytes_total{{{PORTS}}}[{RATE}])", "{{port}}")
+            query(f"rate(accel_port_rx_payload_bytes_total{{{PORTS}}}[{RATE}])", EACH_PORT)
         ),
         lines(
             "Damage and repair",
@@ -198,18 +216,23 @@ def frames() -> list[object]:
             at(12, 11, 12, 8),
         )
         .with_target(
-            query(f"rate(accel_port_crc_errors_total{{{PORTS}}}[{RATE}])", "{{port}} CRC errors")
+            query(
+                f"rate(accel_port_crc_errors_total{{{PORTS}}}[{RATE}])",
+                "{{card}}/{{oe}} CRC errors",
+            )
         )
         .with_target(
             query(
                 f"rate(accel_port_replayed_frames_total{{{PORTS}}}[{RATE}])",
-                "{{port}} replays",
+                "{{card}}/{{oe}} replays",
                 "B",
             )
         )
         .with_target(
             query(
-                f"rate(accel_port_missing_frames_total{{{PORTS}}}[{RATE}])", "{{port}} missing", "C"
+                f"rate(accel_port_missing_frames_total{{{PORTS}}}[{RATE}])",
+                "{{card}}/{{oe}} missing",
+                "C",
             )
         ),
     ]
@@ -217,14 +240,13 @@ def frames() -> list[object]:
 
 def lanes() -> list[object]:
     """Why: the light of each lane."""
-    each = "{{port}} lane {{lane}}"
     return [
         lines(
             "Rx power",
             "Light received: the far laser's power minus the fibre's loss.",
             "dBm",
             at(0, 19, 12, 9),
-        ).with_target(query(f"accel_lane_rx_power_dbm{{{PORTS}}}", each)),
+        ).with_target(query(f"accel_lane_rx_power_dbm{{{PORTS}}}", EACH_LANE)),
         lines(
             "Margin",
             "Light to spare above what the receiver needs. Absent in the dark.",
@@ -232,7 +254,7 @@ def lanes() -> list[object]:
             at(12, 19, 12, 9),
         )
         .thresholds(above((None, "red"), (1.0, "orange"), (2.0, "transparent")))
-        .with_target(query(f"accel_lane_margin_db{{{PORTS}}}", each)),
+        .with_target(query(f"accel_lane_margin_db{{{PORTS}}}", EACH_LANE)),
         lines(
             "Bit error ratio before FEC",
             "From each lane's signal over noise.",
@@ -240,13 +262,13 @@ def lanes() -> list[object]:
             at(0, 28, 12, 9),
         )
         .scale_distribution(ScaleDistributionConfig().type(ScaleDistribution.LOG).log(10))
-        .with_target(query(f"accel_lane_pre_fec_ber{{{PORTS}}} > 0", each)),
+        .with_target(query(f"accel_lane_pre_fec_error_ratio{{{PORTS}}} > 0", EACH_LANE)),
         lines(
             "Laser bias",
             "A bias that climbs at constant power is a laser that ages.",
             "mamp",
             at(12, 28, 12, 9),
-        ).with_target(query(f"accel_lane_tx_bias_amperes{{{PORTS}}} * 1000", each)),
+        ).with_target(query(f"accel_lane_tx_bias_amperes{{{PORTS}}} * 1000", EACH_LANE)),
     ]
 
 
