@@ -75,9 +75,8 @@ def process(command: list[str], log: Path) -> Iterator[subprocess.Popen[bytes]]:
 
 
 def serve(tmp_path: Path, metrics: str) -> list[str]:
-    run = "import sys; from acceld.main import main; sys.exit(main())"
     return [
-        sys.executable, "-c", run, "serve",
+        sys.executable, "-m", "acceld", "serve",
         "--config", str(ROOT / "examples/pair.toml"),
         "--chassis", "own",
         "--state-dir", str(tmp_path / "state"),

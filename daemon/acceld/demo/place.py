@@ -95,9 +95,8 @@ class OwnDaemon:
 
 @contextmanager
 def daemon(config: Path, folder: Path) -> Iterator[OwnDaemon]:
-    serve = "import sys; from acceld.main import main; sys.exit(main())"
     command = [
-        sys.executable, "-c", serve, "serve",
+        sys.executable, "-m", "acceld", "serve",
         "--config", str(config),
         "--chassis", "own",
         "--state-dir", str(folder / "state"),
