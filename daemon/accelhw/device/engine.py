@@ -92,6 +92,7 @@ class OpticalEngine:
         self._code = fec.CODES[lane.fec]
         self._frame_dice = generator(seed, me, 0, "frames")
         self._strikes_per_bit = 0.0
+        self._stripe = tuple(range(count))
         self._used_lanes: tuple[int, ...] = ()
         self._lane_shares: Floats = np.zeros(0)
         self._excess: Floats = np.zeros(0)  # P(t+1, t+2, ... symbol errors), given more than t
@@ -99,6 +100,7 @@ class OpticalEngine:
         self._bits_left_counted = math.inf
         self._reference_q = ber.q_of_ber(lane.ber_at_sensitivity, lane.modulation)
         self._carrier_lights: tuple[LaneLight, ...] | None = None
+        self._sent_ns = 0
 
     # ---- transmitter -----------------------------------------------------------------------------
 
@@ -126,9 +128,10 @@ class OpticalEngine:
         lights = self._carrier_lights
         if lights is None:
             lights = self._carrier_lights = self._lights()
+        self._sent_ns = max(now_ns, self._sent_ns + 1)  # no two alike, or the later is lost
         return CarrierMessage(
-            self.me, session, now_ns, state, reason.code, reason.lane, lights
-        )  # fmt: skip
+            self.me, session, self._sent_ns, state, reason.code, reason.lane, lights
+        )
 
     def _lights(self) -> tuple[LaneLight, ...]:
         lane = self.profile.lane
@@ -267,8 +270,12 @@ class OpticalEngine:
             far = lane_map[i] if i < len(lane_map) else None
             self._peer_lane[i] = -1 if far is None else far
             self._inverted[i] = inverted >> i & 1
-        self._used_lanes = tuple(lanes_of(used))
+        self._used_lanes = tuple(lane for lane in self._stripe if used >> lane & 1)
         self._aim()
+
+    def set_stripe(self, lanes: Sequence[int]) -> None:
+        """The order in which a frame's bits are dealt over the lanes; counts from `set_lanes` on."""
+        self._stripe = tuple(lanes)
 
     def _aim(self) -> None:
         """How often the errors of the lanes in use reach a frame; a fresh count-down to the next.

@@ -49,6 +49,7 @@ class LaneMap:
     lanes: int
     far: list[int | None] = field(default_factory=list)
     count: list[int] = field(default_factory=list)
+    clashes: dict[int, tuple[int, int]] = field(default_factory=dict)  # two far lanes on one
     inverted: int = 0
     aligned: int = 0  # lanes heard again, unchanged, after both ends fixed their maps
 
@@ -58,6 +59,7 @@ class LaneMap:
     def clear(self) -> None:
         self.far = [None] * self.lanes
         self.count = [0] * self.lanes
+        self.clashes = {}
         self.inverted = self.aligned = 0
 
     def record(self, lane: int, far: int, inverted: bool) -> bool:
@@ -67,6 +69,8 @@ class LaneMap:
         if known == far and bool(self.inverted & bit) == inverted:
             self.count[lane] += 1
             return True
+        if known is not None and known != far:
+            self.clashes[lane] = (known, far)
         self.far[lane] = far
         self.count[lane] = 1
         self.inverted = self.inverted | bit if inverted else self.inverted & ~bit

@@ -125,6 +125,9 @@ _WAITING = frozenset(
     }
 )
 
+# A link never does without a lane for one of these: what else is wrong with that cable?
+_MISWIRED = frozenset({DownReason.LANE_MISSING, DownReason.LANE_DUPLICATE, DownReason.ALIGN_FAILED})
+
 
 @dataclass(frozen=True, slots=True)
 class TrainerConfig:
@@ -199,7 +202,7 @@ class LinkTrainer:
     _peer_message: TrainingMessage | None = None  # newest of this pair of sessions
     _echo: tuple[int, int] = (0, 0)  # its sent_ns, and when it came
     _last_heard: int = 0
-    _peer_is_down: bool = False
+    _peer_down_ns: int | None = None  # when it said last that it is switched off
     _rtt_min: int = 0
     # hold-off
     _fails: int = 0
@@ -299,6 +302,7 @@ class LinkTrainer:
             case _:
                 if target is Phase.LOCK:
                     self._heard_first = self._now
+                    self._interface_down = False
                     if self.reason.code in _WAITING:
                         self.reason = Reason()
                 self._say(PHASE_TEXT[target])
@@ -389,7 +393,6 @@ class LinkTrainer:
             return
         if fresh:
             self._last_heard = self._now
-            self._interface_down = False
             self.peer = message.sender
             self.peer_reason = Reason(message.reason, message.reason_lane)
             self._echo = (message.sent_ns, self._now)
@@ -609,6 +612,10 @@ class LinkTrainer:
             patience, code, detail = LIGHT_GRACE_NS, DownReason.PARTIAL_LIGHT, "dark"
         elif not self._locked & bit:
             patience, code, detail = LIGHT_GRACE_NS, DownReason.CDR_NO_LOCK, "no lock"
+        elif self.phase is Phase.LOCK and lane in self._map.clashes:
+            first, second = self._map.clashes[lane]
+            detail = f"far lanes {first} and {second} both arrive there"
+            patience, code = PHASE_NS, DownReason.LANE_DUPLICATE
         elif self.phase is Phase.LOCK:
             detail = "lit, but no far lane's frames arrive"
             patience, code = PHASE_NS, DownReason.LANE_MISSING
@@ -623,11 +630,7 @@ class LinkTrainer:
         """Go on with fewer lanes where that is safe: light and errors, never a crossed cable."""
         first = self.dropped[min(self.dropped)]
         self.reason = first
-        hard = [
-            reason
-            for reason in self.dropped.values()
-            if reason.code in (DownReason.LANE_MISSING, DownReason.ALIGN_FAILED)
-        ]
+        hard = [reason for reason in self.dropped.values() if reason.code in _MISWIRED]
         if hard:
             self._move(Step.FAILED, hard[0])
         elif not self._good():
@@ -640,7 +643,7 @@ class LinkTrainer:
             return
         if self._interface_down:
             reason = Reason(DownReason.INTERFACE_DOWN)
-        elif self._peer_is_down:
+        elif self._peer_down_ns is not None and self._now - self._peer_down_ns < PEER_SILENCE_NS:
             reason = Reason(DownReason.PEER_DOWN)
         elif not self._lit:
             reason = Reason(DownReason.NO_SIGNAL)
@@ -669,7 +672,7 @@ class LinkTrainer:
             deadlines.append(self._hold_until)
         if self.active and self._widen_at is not None:
             deadlines.append(self._widen_at)
-        if deadlines and (deadline := min(deadlines)) != self._alarm:
+        if deadlines and (deadline := max(min(deadlines), self._now)) != self._alarm:
             self._alarm = deadline
             self._out.append(WakeAt(deadline))
 
@@ -798,11 +801,11 @@ class LinkTrainer:
         if self.phase not in _TRAINING or sender == self.peer:
             self.peer = sender
             self.peer_reason = Reason(message.reason, message.reason_lane)
-        self._peer_is_down = message.state is LinkState.DOWN
+        self._peer_down_ns = self._now if message.state is LinkState.DOWN else None
         if not self.active or bound is None:
             return
         self._last_heard = self._now
-        if self._peer_is_down:
+        if self._peer_down_ns is not None:
             self._move(Step.LOST, Reason(DownReason.PEER_DOWN))
         elif message.session > bound[1] or message.state is LinkState.FAILED:
             self._move(Step.LOST, Reason(DownReason.PEER_RESTARTED))
