@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import errno
 import socket
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
@@ -141,8 +142,11 @@ def delete(names: list[str], netns: str | None) -> None:
         for name in names:
             index = _index(name)  # The first end of a veth pair takes the other along.
             if index is not None:
-                with contextlib.suppress(_netlink_error()):
+                try:
                     await ip.link("del", index=index)
+                except _netlink_error() as error:
+                    if error.code != errno.ENODEV:
+                        raise
 
     with_netlink(netns, work)
 
@@ -163,7 +167,7 @@ def _index(name: str) -> int | None:
         return None
 
 
-def _netlink_error() -> type[Exception]:
+def _netlink_error() -> Any:
     from pyroute2.netlink.exceptions import NetlinkError
 
-    return NetlinkError  # type: ignore[no-any-return]
+    return NetlinkError

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import os
+import resource
 import signal
 
 PR_SET_PDEATHSIG = 1  # linux/prctl.h
+PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL = 47, 4
 
 
 def die_with_parent(parent_pid: int, with_signal: signal.Signals = signal.SIGKILL) -> None:
@@ -19,3 +22,17 @@ def die_with_parent(parent_pid: int, with_signal: signal.Signals = signal.SIGKIL
         raise OSError(ctypes.get_errno(), "prctl(PR_SET_PDEATHSIG)")
     if os.getppid() != parent_pid:
         os.kill(os.getpid(), with_signal)
+
+
+def keep_rights_to_ourselves() -> None:
+    """Programs we start get none of the capabilities that a service manager lent us."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    libc.prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0)
+
+
+def allow_many_files() -> None:
+    """Two descriptors a port add up: take what the hard limit gives."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft != hard:
+        with contextlib.suppress(ValueError, OSError):
+            resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))

@@ -259,6 +259,14 @@ class TransferEngine:
         if ports and command.kind == TransferKind.READ:
             self._ask(self._sinks[name], ports[0])
 
+    def resume(self, command: StartTransfer, now_ns: int) -> None:
+        """Go on with a transfer that an earlier life of this engine began. Raises as `start`.
+
+        The far card still knows which chunks are good, so only the rest is sent.
+        """
+        self.start(command, now_ns)
+        self._events = [event for event in self._events if event.kind != "TRANSFER_STARTED"]
+
     def _start_local(self, command: StartTransfer, base: int) -> None:
         fault = self._remote_fault(
             command.remote_region_id, command.remote_key, command.remote_offset, command.length

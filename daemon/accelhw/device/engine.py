@@ -14,7 +14,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from accelhw.link.events import LaneQuality
-from accelhw.link.lanemap import lanes_of
 from accelhw.model.config import Fibre
 from accelhw.model.link import LinkState, PeerId, Reason
 from accelhw.model.profile import Profile
@@ -274,7 +273,7 @@ class OpticalEngine:
         self._aim()
 
     def set_stripe(self, lanes: Sequence[int]) -> None:
-        """The order in which a frame's bits are dealt over the lanes; counts from `set_lanes` on."""
+        """The order in which a frame's bits are dealt over the lanes, from `set_lanes` on."""
         self._stripe = tuple(lanes)
 
     def _aim(self) -> None:

@@ -216,7 +216,7 @@ COMPLETION_ERRORS = {
 
 
 class Event(Message, frozen=True, omit_defaults=True):
-    """Fields as accelhw.model.event.HardwareEvent. Sent again after a new Hello until acknowledged."""
+    """Fields as accelhw.model.event.HardwareEvent. Sent again after a Hello until acknowledged."""
 
     sequence: int
     time_ns: int

@@ -43,12 +43,12 @@ class Fibre:
     connectors: int = 2
     connector_loss_db: float = 0.25
     extra_loss_db: float = 0.0
-    lane_map: tuple[int, ...] | None = None  # lane i of a arrives as lane_map[i] at b; None: straight
+    lane_map: tuple[int, ...] | None = None  # lane i of a is lane_map[i] at b; None: straight
     inverted_lanes: frozenset[int] = frozenset()  # lanes of a whose polarity is swapped
 
     @property
     def loss_db(self) -> float:
-        """End-to-end loss: attenuation, mated connectors, anything extra (IEEE 802.3 link budget)."""
+        """End to end: attenuation, mated connectors, anything extra (IEEE 802.3 link budget)."""
         return (
             self.length_m / 1000 * self.attenuation_db_per_km
             + self.connectors * self.connector_loss_db

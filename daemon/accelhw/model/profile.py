@@ -94,7 +94,8 @@ class UnknownProfile(Exception):
 
 def profile_names() -> tuple[str, ...]:
     folder = files(__package__) / "profiles"
-    return tuple(sorted(p.name.removesuffix(".toml") for p in folder.iterdir() if p.name.endswith(".toml")))
+    names = (file.name for file in folder.iterdir())
+    return tuple(sorted(name.removesuffix(".toml") for name in names if name.endswith(".toml")))
 
 
 @cache

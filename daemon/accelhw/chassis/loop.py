@@ -1,0 +1,90 @@
+"""The worker's event loop: descriptors, deadlines and ports that have more to send.
+
+A selector loop of our own instead of asyncio: a port's readiness is handled by a plain call, so a
+frame costs its system calls and little else.
+"""
+
+from __future__ import annotations
+
+import heapq
+import select
+from collections.abc import Callable
+from itertools import count
+from time import monotonic_ns
+
+MAX_SLEEP_NS = 500_000_000  # the loop turns at least this often, which is its heartbeat
+
+Callback = Callable[[int], None]  # given the monotonic time in ns
+
+
+class Loop:
+    """Calls back when a descriptor is ready, a deadline has passed, or work was left over."""
+
+    def __init__(self) -> None:
+        self._epoll = select.epoll()
+        self._readers: dict[int, Callback] = {}
+        self._writers: dict[int, Callback] = {}
+        self._alarms: list[tuple[int, int, Callback]] = []
+        self._order = count()
+        self._again: dict[Callable[[int], bool], None] = {}
+        self._running = False
+
+    def add_reader(self, fd: int, on_readable: Callback) -> None:
+        self._readers[fd] = on_readable
+        self._epoll.register(fd, select.EPOLLIN)
+
+    def remove(self, fd: int) -> None:
+        self._epoll.unregister(fd)
+        self._readers.pop(fd, None)
+        self._writers.pop(fd, None)
+
+    def when_writable(self, fd: int, on_writable: Callback) -> None:
+        """Call once when `fd` takes data again."""
+        if fd not in self._writers:
+            self._epoll.modify(fd, select.EPOLLIN | select.EPOLLOUT)
+        self._writers[fd] = on_writable
+
+    def call_at(self, deadline_ns: int, callback: Callback) -> None:
+        heapq.heappush(self._alarms, (deadline_ns, next(self._order), callback))
+
+    def soon(self, work: Callable[[int], bool]) -> None:
+        """Call `work` in the next turn, and again each turn for as long as it returns True."""
+        self._again[work] = None
+
+    def stop(self) -> None:
+        self._running = False
+
+    def run(self) -> None:
+        self._running = True
+        while self._running:
+            self.turn(MAX_SLEEP_NS)
+
+    def turn(self, max_sleep_ns: int) -> None:
+        """One pass: what is ready, what is due, what was left over."""
+        now_ns = monotonic_ns()
+        sleep_ns = max_sleep_ns
+        if self._again:
+            sleep_ns = 0
+        elif self._alarms:
+            sleep_ns = min(sleep_ns, max(0, self._alarms[0][0] - now_ns))
+        ready = self._epoll.poll(sleep_ns / 1e9)
+        now_ns = monotonic_ns()
+        for fd, mask in ready:
+            if mask & select.EPOLLOUT:
+                writer = self._writers.pop(fd, None)
+                if fd in self._readers:
+                    self._epoll.modify(fd, select.EPOLLIN)
+                if writer is not None:
+                    writer(now_ns)
+            if mask & ~select.EPOLLOUT:
+                reader = self._readers.get(fd)
+                if reader is not None:
+                    reader(now_ns)
+        while self._alarms and self._alarms[0][0] <= now_ns:
+            heapq.heappop(self._alarms)[2](now_ns)
+        if self._again:
+            again = self._again
+            self._again = {}
+            for work in again:
+                if work(now_ns):
+                    self._again[work] = None

@@ -1,0 +1,496 @@
+"""A worker: the insides of some cards, run by one loop. Started by the chassis, ends with it."""
+
+from __future__ import annotations
+
+import gc
+import select
+import signal
+import sys
+from collections.abc import Sequence
+from time import monotonic_ns
+
+from accelhw.chassis.control import (
+    NO_FD,
+    ToWorker,
+    WorkerCard,
+    WorkerEvent,
+    WorkerPort,
+    WorkerReady,
+    WorkerStart,
+    worker_channel,
+)
+from accelhw.chassis.loop import Loop
+from accelhw.chassis.process import die_with_parent
+from accelhw.device.card import RESET_NS, Card
+from accelhw.device.dma import EngineRefusal, TransferEngine
+from accelhw.device.hbm import Hbm
+from accelhw.device.port import Port
+from accelhw.interface.channel import ChannelClosed, LoopChannel
+from accelhw.interface.messages import (
+    AcknowledgeTransfer,
+    CancelTransfer,
+    Completion,
+    Message,
+    RegisterWindow,
+    ResetCard,
+    SetChannelMap,
+    SetPortAdmin,
+    StartTransfer,
+    TrainingProgress,
+    TrainPort,
+    TransferInfo,
+    TransferProgress,
+    UnregisterWindow,
+)
+from accelhw.interface.tables import Tables
+from accelhw.model.config import TransportKind
+from accelhw.model.event import Severity
+from accelhw.model.ids import PortId
+from accelhw.model.region import MemoryWindow
+from accelhw.model.transfer import TransferError, TransferKind
+from accelhw.transport.base import Transport
+from accelhw.transport.cable import Cable, CableMap
+from accelhw.transport.memory import MemoryTransport
+from accelhw.transport.packet import PacketTransport
+from accelhw.transport.tap import TapTransport
+from accelhw.transport.unplugged import Unplugged
+
+BEAT_NS = 500_000_000
+SHOW_NS = 20_000_000  # the shortest time between two writes of a card's rows
+PROGRESS_NS = 100_000_000
+UNSENT_MAX = 1 << 20  # bytes; a chassis that lags so far gets no more progress, only facts
+
+SEVERITIES = {
+    "TRANSFER_WAITING": Severity.WARNING,
+    "TRANSFER_FAILED": Severity.ERROR,
+}
+
+
+class PortRunner:
+    """A port in the loop: its readiness, its deadlines, its left-over work."""
+
+    def __init__(self, loop: Loop, port: Port, card: CardRunner) -> None:
+        self.port = port
+        self._loop = loop
+        self._card = card
+        self._armed_ns: int | None = None
+        self._fd = port.transport.fileno()
+        if self._fd >= 0:
+            loop.add_reader(self._fd, self.on_readable)
+
+    def on_readable(self, now_ns: int) -> None:
+        self.port.on_readable(now_ns)
+        self._pump(now_ns)
+        self._card.settle(now_ns)
+
+    def on_writable(self, now_ns: int) -> None:
+        self._pump(now_ns)
+        self._card.settle(now_ns)
+
+    def work(self, now_ns: int) -> bool:
+        """A turn of sending, asked for with Loop.soon."""
+        more = self.port.pump(now_ns)
+        self._after_pump()
+        self._card.settle(now_ns)
+        return more
+
+    def _pump(self, now_ns: int) -> None:
+        if self.port.pump(now_ns):
+            self._loop.soon(self.work)
+        self._after_pump()
+
+    def _after_pump(self) -> None:
+        if self.port.data.wants_write and self._fd >= 0:
+            self._loop.when_writable(self._fd, self.on_writable)
+
+    def arm(self) -> None:
+        deadline_ns = self.port.next_deadline_ns()
+        if deadline_ns is not None and (self._armed_ns is None or deadline_ns < self._armed_ns):
+            self._armed_ns = deadline_ns
+            self._loop.call_at(deadline_ns, self._on_alarm)
+
+    def _on_alarm(self, now_ns: int) -> None:
+        if self._armed_ns is None or now_ns < self._armed_ns:
+            return  # a later alarm than the one that was armed since
+        self._armed_ns = None
+        deadline_ns = self.port.next_deadline_ns()
+        if deadline_ns is not None and deadline_ns <= now_ns:
+            self.port.on_deadline(now_ns)
+            self._pump(now_ns)
+        self._card.settle(now_ns)
+
+
+class CardRunner:
+    """A card in the loop, and its voice towards the chassis."""
+
+    def __init__(self, worker: Worker, start: WorkerCard, index: int) -> None:
+        self._worker = worker
+        self._loop = worker.loop
+        self._start = start
+        self._dirty = True
+        self._shown_ns = 0
+        self._show_armed = False
+        self._armed_ns: int | None = None
+        hbm = Hbm(start.hbm_fd, start.hbm_bytes)
+        rows = [
+            (port.port_row, slice(port.first_lane_row, port.first_lane_row + port.lanes))
+            for port in start.ports
+        ]
+        self.card = Card(
+            start.name,
+            start.profile,
+            hbm,
+            card_row=start.card_row,
+            port_rows=rows,
+            build_port=self._build_port,
+            channel_map=start.channel_map,
+            tables=worker.tables,
+        )
+        self._runners = [PortRunner(self._loop, port, self) for port in self.card.ports]
+        self._by_data = {id(runner.port.data): runner for runner in self._runners}
+        for window in start.windows:
+            self.card.memory.register_window(window)
+        beat_ns = monotonic_ns() + index * BEAT_NS // 16 % BEAT_NS
+        self._loop.call_at(beat_ns, self._beat)
+
+    def _build_port(self, oe: int, memory: TransferEngine) -> Port:
+        plugged = self._start.ports[oe]
+        port = Port(
+            PortId(self._start.name, oe),
+            chassis=self._worker.chassis_id,
+            profile=self._start.profile,
+            fibre=plugged.fibre,
+            interface=plugged.interface or "",
+            transport=make_transport(plugged),
+            memory=memory,
+            around=self,
+            seed=self._worker.seed,
+        )
+        port.admin_up = plugged.admin_up
+        return port
+
+    # ---- what ports say ----
+
+    def tell(
+        self, port: Port, kind: str, severity: Severity, message: str, **detail: str | int | float
+    ) -> None:
+        self._worker.send(WorkerEvent(kind, severity, str(port.id), message, dict(detail)))
+
+    def show_step(self, port: Port, text: str, lane: int | None) -> None:
+        trainer = port.trainer
+        step = TrainingProgress(
+            port.id.card, port.id.oe, int(trainer.state), int(trainer.phase), lane, text
+        )
+        self._worker.send_if_room(step)
+
+    def changed(self, port: Port) -> None:
+        self._dirty = True
+
+    # ---- the loop ----
+
+    def settle(self, now_ns: int) -> None:
+        """After anything happened on this card: send, report, show, and set the clock."""
+        memory = self.card.memory
+        while memory.ready:
+            self._loop.soon(self._by_data[id(memory.ready.pop())].work)
+        for event in memory.take_events():
+            transfer = event.transfer
+            severity = SEVERITIES.get(event.kind, Severity.INFO)
+            self._worker.send(TransferProgress(transfer))
+            self._worker.send(
+                WorkerEvent(
+                    event.kind, severity, self.card.name, transfer_text(event.kind, transfer),
+                    {"transfer": transfer.transfer_id, "bytes": transfer.total_bytes},
+                )
+            )  # fmt: skip
+            self._dirty = True
+        if self._dirty and not self._show_armed:
+            self._show_armed = True
+            self._loop.call_at(max(now_ns, self._shown_ns + SHOW_NS), self._show)
+        for runner in self._runners:
+            runner.arm()
+        deadline_ns = memory.next_deadline_ns() if memory.active else None
+        if deadline_ns is not None and (self._armed_ns is None or deadline_ns < self._armed_ns):
+            self._armed_ns = deadline_ns
+            self._loop.call_at(deadline_ns, self._on_alarm)
+
+    def _on_alarm(self, now_ns: int) -> None:
+        self._armed_ns = None
+        self.card.memory.on_deadline(now_ns)
+        self.settle(now_ns)
+
+    def _show(self, now_ns: int) -> None:
+        self._show_armed = False
+        self._dirty = False
+        self._shown_ns = now_ns
+        self.card.write_rows()
+
+    def _beat(self, now_ns: int) -> None:
+        self._loop.call_at(now_ns + BEAT_NS, self._beat)
+        for port in self.card.ports:
+            port.beat(now_ns)
+        self._show(now_ns)
+        self.settle(now_ns)
+
+    def copy_locally(self, now_ns: int) -> bool:
+        more = self.card.memory.pump(now_ns)
+        self.settle(now_ns)
+        return more
+
+    def send_progress(self, now_ns: int) -> None:
+        memory = self.card.memory
+        if memory.active:
+            for info in memory.infos(now_ns):
+                if not info.ended_ns:
+                    self._worker.send_if_room(TransferProgress(info))
+
+    # ---- commands ----
+
+    def power_on(self, now_ns: int) -> None:
+        self.card.power_on(now_ns)
+        self._show(now_ns)
+        self.settle(now_ns)
+
+    def reset(self, now_ns: int) -> None:
+        self.card.reset(now_ns)
+        self._worker.send(
+            WorkerEvent("CARD_RESET", Severity.INFO, self.card.name, "reset by command")
+        )
+        self._loop.call_at(now_ns + RESET_NS, self._after_reset)
+
+    def _after_reset(self, now_ns: int) -> None:
+        self.power_on(now_ns)
+        self._worker.send(
+            WorkerEvent("CARD_READY", Severity.INFO, self.card.name, "answers after its reset")
+        )
+
+    def resume_transfer(self, command: StartTransfer, now_ns: int) -> None:
+        """Go on with a transfer of the worker's last life; it has started, so say so no more."""
+        try:
+            self.card.memory.resume(command, now_ns)
+        except EngineRefusal as refusal:
+            self._worker.send(
+                WorkerEvent(
+                    "TRANSFER_FAILED", Severity.ERROR, self.card.name,
+                    f"cannot go on after a restart: {refusal}", {"transfer": command.transfer_id},
+                )
+            )  # fmt: skip
+
+    def obey(self, command: Message, now_ns: int) -> None:
+        """Carry out a command of this card. Raises EngineRefusal."""
+        card, memory = self.card, self.card.memory
+        match command:
+            case ResetCard():
+                self.reset(now_ns)
+            case SetPortAdmin():
+                self._port(command.oe).set_admin(command.up, now_ns)
+            case TrainPort():
+                port = self._port(command.oe)
+                if not port.admin_up:
+                    raise EngineRefusal("BAD_STATE", f"{port.id} is switched off")
+                port.retrain(now_ns)
+            case SetChannelMap():
+                card.set_channel_map(command.entries, now_ns)
+            case RegisterWindow():
+                memory.register_window(
+                    MemoryWindow(command.region_id, command.key, command.base, command.length)
+                )
+            case UnregisterWindow():
+                memory.unregister_window(command.region_id)
+            case StartTransfer():
+                memory.start(command, now_ns)
+                self._loop.soon(self.copy_locally)
+            case CancelTransfer():
+                memory.cancel(command.transfer_id, now_ns)
+            case AcknowledgeTransfer():
+                memory.acknowledge(command.transfer_id)
+            case _:
+                raise EngineRefusal("BAD_STATE", f"{type(command).__name__} is not for a card")
+        self._dirty = True
+
+    def _port(self, oe: int) -> Port:
+        if not 0 <= oe < len(self.card.ports):
+            raise EngineRefusal("UNKNOWN_PORT", f"{self.card.name} has no oe{oe}")
+        return self.card.ports[oe]
+
+
+def transfer_text(kind: str, transfer: TransferInfo) -> str:
+    """One sentence for people about a transfer's step."""
+    what = f"{TransferKind(transfer.kind).name} of {transfer.total_bytes} bytes"
+    way = f"{transfer.local_card} with {transfer.remote_card}"
+    match kind:
+        case "TRANSFER_DONE":
+            return f"{what}, {way}: done in {transfer.wall_ns / 1e6:.1f} ms, every byte checked"
+        case "TRANSFER_FAILED":
+            error = TransferError(transfer.error).name
+            return f"{what}, {way}: {error}: {transfer.error_detail}"
+        case "TRANSFER_WAITING":
+            return f"{what}, {way}: waits for a link at {transfer.good_bytes} good bytes"
+    return f"{what}, {way}: {kind.removeprefix('TRANSFER_').lower()}"
+
+
+def make_transport(port: WorkerPort) -> Transport:
+    """The transport behind an inherited descriptor, through its cable."""
+    if port.fibre is None or port.fd == NO_FD:
+        return Unplugged()
+    transport: Transport
+    match port.fibre.transport:
+        case TransportKind.VETH | TransportKind.NETDEV:
+            transport = PacketTransport(port.fd, port.mtu)
+        case TransportKind.TAP:
+            transport = TapTransport(port.fd, port.mtu)
+        case TransportKind.MEMORY:
+            transport = MemoryTransport(port.fd, port.mtu)
+    cable_map = CableMap.of(port.fibre, port.end, port.lanes)
+    return transport if cable_map.straight else Cable(transport, cable_map)
+
+
+class Worker:
+    """All cards of this process."""
+
+    def __init__(self, start: WorkerStart, channel: LoopChannel[ToWorker]) -> None:
+        self.loop = Loop()
+        self.chassis_id = start.chassis_id
+        self.seed = start.seed
+        self.tables = Tables.attach(start.tables_fd, start.table_rows, writable=True)
+        self._row = self.tables.worker[start.worker]
+        self._channel = channel
+        self._cards = {
+            card.name: CardRunner(self, card, index) for index, card in enumerate(start.cards)
+        }
+        self._transfers: dict[str, CardRunner] = {}
+        self.loop.add_reader(channel.fileno(), self._on_control)
+        now_ns = monotonic_ns()
+        for resumed in start.transfers:
+            runner = self._cards.get(resumed.command.local_card)
+            if runner is not None:
+                self._transfers[resumed.command.transfer_id] = runner
+                runner.resume_transfer(resumed.command, now_ns)
+        for runner in self._cards.values():
+            runner.power_on(now_ns)
+        self._beat(now_ns)
+        self._progress(now_ns)
+        self.send(WorkerReady())
+
+    def run(self) -> None:
+        """Until the chassis closes the control socket."""
+        self.loop.run()
+
+    # ---- towards the chassis ----
+
+    def send(self, message: Message) -> None:
+        try:
+            self._channel.send(message)
+        except ChannelClosed:
+            self.loop.stop()
+            return
+        if self._channel.wants_write:
+            self.loop.when_writable(self._channel.fileno(), self._on_control_writable)
+
+    def send_if_room(self, message: Message) -> None:
+        """For what the next one of its kind replaces."""
+        if self._channel.unsent_bytes < UNSENT_MAX:
+            self.send(message)
+
+    def _on_control_writable(self, now_ns: int) -> None:
+        try:
+            self._channel.flush()
+        except ChannelClosed:
+            self.loop.stop()
+            return
+        if self._channel.wants_write:
+            self.loop.when_writable(self._channel.fileno(), self._on_control_writable)
+
+    def _on_control(self, now_ns: int) -> None:
+        try:
+            commands = self._channel.receive()
+        except ChannelClosed:
+            self.loop.stop()
+            return
+        for command in commands:
+            self._obey(command, now_ns)
+
+    def _obey(self, command: ToWorker, now_ns: int) -> None:
+        if isinstance(command, WorkerStart):
+            return
+        try:
+            runner = self._runner(command)
+            runner.obey(command, now_ns)
+        except EngineRefusal as refusal:
+            self.send(Completion(command.id, refusal.code, refusal.detail))
+            return
+        if isinstance(command, StartTransfer):
+            self._transfers[command.transfer_id] = runner
+        elif isinstance(command, AcknowledgeTransfer):
+            self._transfers.pop(command.transfer_id, None)
+        self.send(Completion(command.id))
+        runner.settle(now_ns)
+
+    def _runner(self, command: Message) -> CardRunner:
+        """The card that a command is for. Raises EngineRefusal."""
+        if isinstance(command, CancelTransfer | AcknowledgeTransfer):
+            runner = self._transfers.get(command.transfer_id)
+            if runner is None:
+                raise EngineRefusal("UNKNOWN_TRANSFER", f"no transfer {command.transfer_id}")
+            return runner
+        name = (
+            command.local_card
+            if isinstance(command, StartTransfer)
+            else getattr(command, "card", "")
+        )
+        runner = self._cards.get(name)
+        if runner is None:
+            raise EngineRefusal("UNKNOWN_CARD", f"no card {name} in this worker")
+        return runner
+
+    # ---- time ----
+
+    def _beat(self, now_ns: int) -> None:
+        self.loop.call_at(now_ns + BEAT_NS, self._beat)
+        late_ns = now_ns - int(self._row["beat_ns"]) - BEAT_NS
+        if self._row["beat_ns"] and late_ns > BEAT_NS:
+            self._row["tick_overruns"] += 1
+        self._row["beat_ns"] = now_ns
+
+    def _progress(self, now_ns: int) -> None:
+        self.loop.call_at(now_ns + PROGRESS_NS, self._progress)
+        for runner in self._cards.values():
+            runner.send_progress(now_ns)
+
+
+def receive_start(channel: LoopChannel[ToWorker]) -> tuple[WorkerStart, Sequence[ToWorker]]:
+    """Wait for the first message. Raises ChannelClosed when the chassis is gone already."""
+    poll = select.poll()
+    poll.register(channel.fileno(), select.POLLIN)
+    while True:
+        poll.poll()
+        messages = channel.receive()
+        if messages:
+            first = messages[0]
+            if not isinstance(first, WorkerStart):
+                raise ChannelClosed(f"the first message was {type(first).__name__}")
+            return first, messages[1:]
+
+
+def main() -> int:
+    if len(sys.argv) != 2 or not sys.argv[1].isdigit():
+        print("a worker is started by the chassis: python -m accelhw.chassis", file=sys.stderr)
+        return 2
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    channel = worker_channel(int(sys.argv[1]))
+    try:
+        start, early = receive_start(channel)
+        die_with_parent(start.chassis_pid)
+        worker = Worker(start, channel)
+    except ChannelClosed:
+        return 0
+    for command in early:
+        worker._obey(command, monotonic_ns())
+    gc.collect()
+    gc.freeze()  # what start-up made stays; the collector need not look at it again
+    worker.run()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,129 @@
+"""A card: HBM, the transfer engine on its internal bus, and the ports of its network module."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from time import time_ns
+
+from accelhw.device.dma import TransferEngine
+from accelhw.device.hbm import Hbm
+from accelhw.device.port import Port
+from accelhw.interface.messages import ChannelMapEntry
+from accelhw.interface.tables import CARD_READY, CARD_RESETTING, Tables
+from accelhw.model.latency import modelled_ns, modelled_pcie_ns
+from accelhw.model.profile import Profile
+from accelhw.model.transfer import TransferKind
+
+RESET_NS = 300_000_000  # from reset to lasers on: leaving low power, as modules of the field need
+
+ENGINE_FIELDS = ("bus_read_bytes", "bus_written_bytes", "transfers_done", "transfers_failed")
+
+
+class Card:
+    """One card. `build_port` is handed in, because a port needs its card's transfer engine."""
+
+    def __init__(
+        self,
+        name: str,
+        profile: Profile,
+        hbm: Hbm,
+        *,
+        card_row: int,
+        port_rows: Sequence[tuple[int, slice]],
+        build_port: Callable[[int, TransferEngine], Port],
+        channel_map: Sequence[ChannelMapEntry],
+        tables: Tables,
+    ) -> None:
+        self.name = name
+        self.profile = profile
+        self.memory = TransferEngine(name, hbm, model=self._model, wall_ns=time_ns)
+        self.ports = [build_port(oe, self.memory) for oe in range(profile.oes)]
+        self.channel_map = tuple(channel_map)
+        self.row = card_row
+        self.state = CARD_RESETTING
+        self.resets = 0
+        self.ready_since_ns = 0
+        self._port_rows = port_rows
+        self._tables = tables
+        self._resume()
+        self._set_stripes(range(profile.oes))
+
+    # ---- life ----
+
+    def power_on(self, now_ns: int) -> None:
+        """Ready: lasers on where ports are switched on."""
+        self.state = CARD_READY
+        self.ready_since_ns = time_ns()
+        for port in self.ports:
+            port.enable(now_ns)
+
+    def reset(self, now_ns: int) -> None:
+        """Links down and transfers ended; HBM and windows stay. `power_on` must follow."""
+        windows = self.memory.windows()
+        self.memory.reset(now_ns)
+        for window in windows:
+            self.memory.register_window(window)
+        for port in self.ports:
+            port.halt(now_ns)
+        self.resets += 1
+        self.state = CARD_RESETTING
+        self.ready_since_ns = 0
+
+    def set_channel_map(self, entries: Sequence[ChannelMapEntry], now_ns: int) -> None:
+        """Apply a whole map. Ports whose lanes got other channels train again; data waits."""
+        before = {(e.oe, e.lane): e.channel for e in self.channel_map}
+        moved = {e.oe for e in entries if before.get((e.oe, e.lane)) != e.channel}
+        self.channel_map = tuple(entries)
+        self._set_stripes(moved)
+        for oe in sorted(moved):
+            self.ports[oe].retrain(now_ns)
+
+    def _set_stripes(self, oes: Sequence[int] | set[int] | range) -> None:
+        """Each port deals its bits over its lanes in the order of their channels."""
+        for oe in oes:
+            lanes = [
+                e.lane for e in sorted(self.channel_map, key=lambda e: e.channel) if e.oe == oe
+            ]
+            self.ports[oe].optics.set_stripe(lanes)
+
+    # ---- the model of time ----
+
+    def _model(self, kind: int, nbytes: int, names: tuple[str, ...]) -> tuple[int, int]:
+        """Nanoseconds that the card would need, and PCIe 5.0 x16 for the same bytes."""
+        if kind == TransferKind.LOCAL:
+            gbyte_per_s = min(self.profile.bus_gbyte_per_s, self.profile.hbm_gbyte_per_s / 2)
+            fixed_ns = 2 * self.profile.latency.hbm_ns
+            return round(fixed_ns + nbytes / gbyte_per_s), modelled_pcie_ns(nbytes)
+        used = [port for port in self.ports if str(port.id) in names]
+        lanes = sum(port.trainer.width or port.optics.lanes for port in used)
+        if not lanes:
+            return 0, modelled_pcie_ns(nbytes)
+        length_m = max(port.fibre.length_m for port in used if port.fibre is not None)
+        return modelled_ns(self.profile, nbytes, lanes, length_m), modelled_pcie_ns(nbytes)
+
+    # ---- showing itself ----
+
+    def write_rows(self) -> None:
+        """Write the card's, its ports' and its lanes' rows of the status tables."""
+        tables = self._tables
+        with tables.writing(self.row):
+            row = tables.card[self.row]
+            row["state"] = self.state
+            row["resets"] = self.resets
+            row["ready_since_ns"] = self.ready_since_ns
+            counters = self.memory.counters
+            for name in ENGINE_FIELDS:
+                row[name] = getattr(counters, name)
+            for port, (port_row, lanes) in zip(self.ports, self._port_rows, strict=True):
+                port.write_rows(tables.port[port_row], tables.lane[lanes])
+
+    def _resume(self) -> None:
+        """Counters go on from what an earlier life of the worker left."""
+        tables = self._tables
+        row = tables.card[self.row]
+        self.resets = int(row["resets"])
+        counters = self.memory.counters
+        for name in ENGINE_FIELDS:
+            setattr(counters, name, int(row[name]))
+        for port, (port_row, lanes) in zip(self.ports, self._port_rows, strict=True):
+            port.resume(tables.port[port_row], tables.lane[lanes])

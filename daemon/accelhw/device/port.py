@@ -1,0 +1,395 @@
+"""A fibre port: optics, training and data path of one engine, joined.
+
+Light decides whether frames pass, frames train the link, the trained link moves data, and what the
+data path meets (replays without end) or the light does (darkness) takes the link down again.
+"""
+
+from __future__ import annotations
+
+from time import time_ns
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from accelhw.device.dataport import DataPort, Engine, PortCounters
+from accelhw.device.engine import OpticalEngine
+from accelhw.link.events import (
+    Disabled,
+    Enabled,
+    Event,
+    FrameHeard,
+    InterfaceUp,
+    LightChanged,
+    LinkDown,
+    LinkUp,
+    PeerCarrier,
+    Report,
+    RetrainAsked,
+    RetryExhausted,
+    SendTraining,
+    SetTransmit,
+    WakeAt,
+    Woke,
+)
+from accelhw.link.events import InterfaceDown as InterfaceWentDown
+from accelhw.link.training import LinkTrainer, TrainerConfig
+from accelhw.model.config import Fibre
+from accelhw.model.event import Severity
+from accelhw.model.ids import PortId
+from accelhw.model.link import DownReason, LinkState, PeerId
+from accelhw.model.profile import Profile
+from accelhw.transport.base import InterfaceDown, Transport
+from accelhw.wire.carrier import CarrierMessage
+from accelhw.wire.checksum import crc32c
+from accelhw.wire.frame import (
+    HEADER_BYTES,
+    FrameType,
+    Header,
+    MalformedFrame,
+    encode_frame,
+    source_address,
+)
+from accelhw.wire.training import TrainingDecoder
+
+BATCHES_PER_TURN = 4  # of received frames, before other ports get their turn
+CONTROL_BYTES_MAX = 4096  # the longest CARRIER or TRAINING payload
+
+COUNTER_FIELDS = tuple(PortCounters.__dataclass_fields__)
+# What the port counts itself, beside its data path.
+OWN_FIELDS = ("trainings", "training_failures", "downs")
+
+
+class Surroundings(Protocol):
+    """What a port needs around it: a card in a worker, or a test's stand-in."""
+
+    def tell(
+        self, port: Port, kind: str, severity: Severity, message: str, **detail: str | int | float
+    ) -> None:
+        """An event for the journal."""
+
+    def show_step(self, port: Port, text: str, lane: int | None) -> None:
+        """A step of training, for whoever watches."""
+
+    def changed(self, port: Port) -> None:
+        """Status rows are out of date."""
+
+
+class Port:
+    """One port. The loop calls `on_readable`, `on_deadline`, `pump` and, at a slow beat, `beat`."""
+
+    def __init__(
+        self,
+        port_id: PortId,
+        *,
+        chassis: str,
+        profile: Profile,
+        fibre: Fibre | None,
+        interface: str,
+        transport: Transport,
+        memory: Engine,
+        around: Surroundings,
+        seed: int,
+    ) -> None:
+        self.id = port_id
+        self.interface = interface
+        self.transport = transport
+        self.fibre = fibre
+        me = PeerId(chassis, port_id.card, port_id.oe)
+        self.optics = OpticalEngine(profile, fibre, me, seed)
+        self.counters = PortCounters()
+        self.data = DataPort(str(port_id), transport, memory, self.optics.strike, self.counters)
+        self.trainer = LinkTrainer(TrainerConfig.of(me, profile, self.data.credit_frames))
+        self.admin_up = True
+        self.downs = 0
+        self.up_since_ns = 0  # wall clock
+        self._around = around
+        self._source = source_address(str(port_id))
+        self._decoder = TrainingDecoder()
+        self._scratch = memoryview(bytearray(HEADER_BYTES + CONTROL_BYTES_MAX))
+        self._wake_ns: int | None = None
+        self._light = (0, 0)
+        self._interface_down = False
+        self._carrier_due = False
+        self._earlier = dict.fromkeys(OWN_FIELDS, 0)  # counts of an earlier life
+
+    # ---- commands ----
+
+    def set_admin(self, up: bool, now_ns: int) -> None:
+        """Switch the port on or off, as an operator does."""
+        self.admin_up = up
+        if up:
+            self.enable(now_ns)
+        else:
+            self._feed(Disabled(DownReason.ADMIN_DOWN), now_ns)
+        self._around.changed(self)
+
+    def enable(self, now_ns: int) -> None:
+        """Begin to work, if it is switched on: after power-on or a reset of the card."""
+        if self.admin_up:
+            self._feed(Enabled(), now_ns)
+
+    def halt(self, now_ns: int) -> None:
+        """Lasers off for a reset of the card; `enable` begins again."""
+        self._feed(
+            Disabled(DownReason.CARD_RESET if self.admin_up else DownReason.ADMIN_DOWN), now_ns
+        )
+
+    def retrain(self, now_ns: int) -> None:
+        self._feed(RetrainAsked(), now_ns)
+
+    # ---- frames ----
+
+    def on_readable(self, now_ns: int) -> None:
+        """Take what has come, a bounded number; more stays readable."""
+        counters = self.counters
+        before = counters.rx_frames
+        noise = counters.foreign_frames + counters.malformed_frames + counters.crc_errors
+        try:
+            for _ in range(BATCHES_PER_TURN):
+                header = self.data.receive(now_ns)
+                if header is None:
+                    break
+                self._on_control(header, now_ns)
+        except InterfaceDown:
+            self._on_interface_down(now_ns)
+            return
+        heard = counters.rx_frames - before
+        if (
+            heard
+            > counters.foreign_frames + counters.malformed_frames + counters.crc_errors - noise
+        ):
+            self.optics.heard(now_ns)
+        self._after_data(now_ns)
+
+    def _on_control(self, header: Header, now_ns: int) -> None:
+        """A CARRIER or TRAINING frame: light and what it says."""
+        if header.length > CONTROL_BYTES_MAX:
+            self.counters.malformed_frames += 1
+            self.transport.discard()
+            return
+        frame = self._scratch[: HEADER_BYTES + header.length]
+        self.transport.receive_into((frame,))
+        payload = frame[HEADER_BYTES:]
+        if crc32c(payload) != header.payload_crc:
+            self.counters.crc_errors += 1
+            return
+        try:
+            if header.type == FrameType.CARRIER:
+                self._on_carrier(CarrierMessage.decode(payload), now_ns)
+            else:
+                training = self._decoder.decode(payload)
+                self._feed(FrameHeard(header.lane, training), now_ns)
+        except MalformedFrame:
+            self.counters.malformed_frames += 1
+
+    def _on_carrier(self, message: CarrierMessage, now_ns: int) -> None:
+        if self.optics.hear_carrier(message, now_ns):
+            self._look_at_light(now_ns)
+        self._feed(PeerCarrier(message), now_ns)
+
+    def pump(self, now_ns: int) -> bool:
+        """Send data that may leave now. True: call again in the next turn."""
+        try:
+            more = self.data.pump(now_ns)
+        except InterfaceDown:
+            self._on_interface_down(now_ns)
+            return False
+        if self.data.exhausted:
+            self._feed(RetryExhausted(), now_ns)
+        return more
+
+    def _after_data(self, now_ns: int) -> None:
+        if self.data.exhausted:
+            self._feed(RetryExhausted(), now_ns)
+
+    # ---- time ----
+
+    def next_deadline_ns(self) -> int | None:
+        data_ns = self.data.next_deadline_ns()
+        if data_ns is None or (self._wake_ns is not None and self._wake_ns < data_ns):
+            return self._wake_ns
+        return data_ns
+
+    def on_deadline(self, now_ns: int) -> None:
+        if self._wake_ns is not None and self._wake_ns <= now_ns:
+            self._wake_ns = None
+            self._feed(Woke(), now_ns)
+        data_ns = self.data.next_deadline_ns()
+        if data_ns is not None and data_ns <= now_ns:
+            try:
+                self.data.on_deadline(now_ns)
+            except InterfaceDown:
+                self._on_interface_down(now_ns)
+                return
+            self._after_data(now_ns)
+
+    def beat(self, now_ns: int) -> None:
+        """Every half second: counters move on, light is looked at, the carrier is sent."""
+        self.optics.advance(now_ns)
+        self._look_at_light(now_ns)
+        self._feed(self.optics.quality(), now_ns)
+        self._send_carrier(now_ns)
+
+    # ---- light ----
+
+    def _look_at_light(self, now_ns: int) -> None:
+        light = self.optics.light(now_ns)
+        if light != self._light:
+            self._light = light
+            self._feed(self.optics.quality(), now_ns)
+            self._feed(LightChanged(*light), now_ns)
+            self._around.changed(self)
+
+    def _send_carrier(self, now_ns: int) -> None:
+        self._carrier_due = False
+        trainer = self.trainer
+        message = self.optics.carrier(now_ns, trainer.session, trainer.state, trainer.reason)
+        self._send(FrameType.CARRIER, message.encode(), now_ns)
+
+    def _send(self, frame_type: FrameType, payload: bytes, now_ns: int, lane: int = 0xFF) -> None:
+        """An unsequenced frame. One that finds no room is lost, as any frame may be."""
+        frame = encode_frame(frame_type, payload, lane=lane, source=self._source)
+        try:
+            sent = self.transport.send((frame,))
+        except InterfaceDown:
+            self._on_interface_down(now_ns)
+            return
+        if sent:
+            self.counters.tx_frames += 1
+            self.counters.tx_bytes += len(frame)
+        else:
+            self.counters.tx_stalls += 1
+        if self._interface_down:
+            self._interface_down = False
+            self._feed(InterfaceUp(), now_ns)
+
+    def _on_interface_down(self, now_ns: int) -> None:
+        if self._interface_down:
+            return
+        self._interface_down = True
+        self.optics.go_dark(now_ns)
+        self._feed(InterfaceWentDown(), now_ns)
+        self._look_at_light(now_ns)
+
+    # ---- the link machine ----
+
+    def _feed(self, event: Event, now_ns: int) -> None:
+        trainer = self.trainer
+        before, failures = trainer.state, trainer.failures
+        for action in trainer.handle(event, now_ns):
+            match action:
+                case SendTraining():
+                    for lane, payload in action.payloads():
+                        if self.optics.laser_on[lane]:
+                            self._send(FrameType.TRAINING, payload, now_ns, lane)
+                case WakeAt(deadline_ns):
+                    self._wake_ns = deadline_ns
+                case SetTransmit(on):
+                    self.optics.set_transmit(on, now_ns)
+                    self._carrier_due = True
+                case LinkUp():
+                    self._on_link_up(action, now_ns)
+                case LinkDown():
+                    self._on_link_down(action, now_ns)
+                case Report(text, lane):
+                    self._around.show_step(self, text, lane)
+        state = trainer.state
+        if state is not before:
+            self._carrier_due = True
+            self._around.changed(self)
+            if state is LinkState.TRAINING:
+                peer = trainer.peer
+                self._tell("LINK_TRAINING", Severity.INFO, f"training with {peer}", peer=str(peer))
+        if trainer.failures != failures:
+            self._tell_reason("LINK_FAILED", Severity.ERROR, "training failed")
+        if self._carrier_due:
+            self._send_carrier(now_ns)
+
+    def _on_link_up(self, action: LinkUp, now_ns: int) -> None:
+        self.optics.set_lanes(action.rx_lanes, action.lane_map, action.inverted)
+        self.up_since_ns = time_ns()
+        self.data.link_up(action.epoch, action.peer, action.credit_frames, now_ns)
+        self._around.changed(self)
+        took_ms = round(self.trainer.training_ns / 1e6, 1)
+        self._tell(
+            "LINK_UP",
+            Severity.WARNING if action.degraded else Severity.INFO,
+            f"up with {action.width} of {self.optics.lanes} lanes to {action.peer}"
+            f" after {took_ms:g} ms",
+            peer=str(action.peer),
+            width_lanes=action.width,
+            epoch=action.epoch,
+            training_ms=took_ms,
+        )
+
+    def _on_link_down(self, action: LinkDown, now_ns: int) -> None:
+        self.data.link_down(now_ns)
+        self.optics.set_lanes(0, (), 0)
+        self.up_since_ns = 0
+        self.downs += 1
+        quiet = action.reason.code in (DownReason.ADMIN_DOWN, DownReason.RETRAIN_COMMANDED)
+        severity = Severity.INFO if quiet else Severity.WARNING
+        self._tell_reason("LINK_DOWN", severity, "down")
+
+    def _tell_reason(self, kind: str, severity: Severity, what: str) -> None:
+        reason = self.trainer.reason
+        message = f"{what}: {reason.code.name}"
+        detail: dict[str, str | int | float] = {"reason": reason.code.name}
+        if reason.lane is not None:
+            message += f" on lane {reason.lane}"
+            detail["lane"] = reason.lane
+        if reason.detail:
+            message += f" ({reason.detail})"
+        if action := reason.next_action(str(self.id), self.interface):
+            message += f"; {action}"
+            detail["next_action"] = action
+        self._tell(kind, severity, message, **detail)
+
+    def _tell(
+        self, kind: str, severity: Severity, message: str, **detail: str | int | float
+    ) -> None:
+        self._around.tell(self, kind, severity, message, **detail)
+
+    # ---- showing itself ----
+
+    def write_rows(self, row: np.void, lanes: NDArray[np.void]) -> None:
+        """Write this port's row and its lanes' rows, in place."""
+        trainer = self.trainer
+        reason, peer_reason, peer = trainer.reason, trainer.peer_reason, trainer.peer
+        row["state"] = trainer.state
+        row["phase"] = trainer.phase
+        row["admin_up"] = self.admin_up
+        row["reason"] = reason.code
+        row["reason_lane"] = -1 if reason.lane is None else reason.lane
+        row["peer_reason"] = peer_reason.code
+        row["peer_reason_lane"] = -1 if peer_reason.lane is None else peer_reason.lane
+        row["width"] = trainer.width
+        row["epoch"] = trainer.epoch
+        row["peer_oe"] = -1 if peer is None else peer.oe
+        row["peer_card"] = b"" if peer is None else peer.card.encode()
+        row["peer_chassis"] = b"" if peer is None else peer.chassis.encode()
+        row["up_since_ns"] = self.up_since_ns
+        row["training_ns"] = trainer.training_ns
+        row["rtt_ns"] = self.data.rtt_ns or trainer.rtt_ns
+        row["trainings"] = self._earlier["trainings"] + trainer.trainings
+        row["training_failures"] = self._earlier["training_failures"] + trainer.failures
+        row["downs"] = self._earlier["downs"] + self.downs
+        counters = self.counters
+        for name in COUNTER_FIELDS:
+            row[name] = getattr(counters, name)
+        self.optics.write_rows(lanes)
+
+    def resume(self, row: np.void, lanes: NDArray[np.void]) -> None:
+        """Go on from the counts that an earlier life left in the tables."""
+        for name in COUNTER_FIELDS:
+            if name not in ("in_flight_frames", "credit_frames"):
+                setattr(self.counters, name, int(row[name]))
+        for name in OWN_FIELDS:
+            self._earlier[name] = int(row[name])
+        if LinkState.UP <= row["state"] <= LinkState.DEGRADED:
+            self._earlier["downs"] += 1  # that life's end took the link down
+        self.optics.resume(lanes)
+
+    def close(self) -> None:
+        self.transport.close()
