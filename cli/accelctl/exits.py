@@ -56,6 +56,14 @@ class Failed(Exception):
         self.metadata = metadata
 
 
+class Interrupted(Exception):
+    """Ctrl-C, or a signal that means the same."""
+
+
+class ReaderGone(Exception):
+    """The other end of the pipe has closed it."""
+
+
 class Partly(Failed):
     """Some of it is done and stays done."""
 

@@ -47,6 +47,15 @@ class Nouns(Noun):
         command: click.Command = import_module(f"accelctl.commands.{module}").cli
         return command
 
+    def invoke(self, ctx: click.Context) -> Any:
+        # click would answer both in its own way before they reach run().
+        try:
+            return super().invoke(ctx)
+        except KeyboardInterrupt:
+            raise exits.Interrupted from None
+        except BrokenPipeError:
+            raise exits.ReaderGone from None
+
     def format_epilog(self, ctx: Any, formatter: Any) -> None:
         write_examples(EXAMPLES, formatter)
         formatter.write(EXIT_CODES)
@@ -59,11 +68,9 @@ EXAMPLES = (
     "accelctl cp card0:weights card1:weights",
 )
 EXIT_CODES = """
-
  Exit codes: 0 ok, 1 condition false, 2 usage, 3 not found, 4 denied, 5 daemon
  unreachable, 6 precondition or conflict, 7 timed out, 8 partly done,
- 70 internal, 130 interrupted.
-"""
+ 70 internal, 130 interrupted."""
 
 
 @click.group(cls=Nouns, invoke_without_command=True)
@@ -117,14 +124,15 @@ def run(arguments: Sequence[str]) -> int:
         # Without standalone_mode, --help and the like come back as a number.
         code = cli.main(list(arguments), prog_name="accelctl", standalone_mode=False)
         return code if isinstance(code, int) else exits.OK
-    except click.Abort:
-        return _interrupted()
     except click.UsageError as error:
         return exits.report(_usage(error), as_json=as_json)
-    except KeyboardInterrupt:
-        return _interrupted()
-    except BrokenPipeError:
-        # The reader has seen enough. Python would complain once more at its own end.
+    except (click.Abort, KeyboardInterrupt, exits.Interrupted):
+        if sys.stderr.isatty():
+            print(file=sys.stderr)  # The terminal has shown ^C.
+        print("accelctl: interrupted", file=sys.stderr)
+        return exits.INTERRUPTED
+    except exits.ReaderGone:
+        # It has seen enough. Python would complain once more at its own end.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return exits.OK
     except (AccelError, exits.Failed) as error:
@@ -143,27 +151,22 @@ def run(arguments: Sequence[str]) -> int:
         )
 
 
-def _interrupted() -> int:
-    print("accelctl: interrupted", file=sys.stderr)
-    return exits.INTERRUPTED
-
-
 def _usage(error: click.UsageError) -> exits.Failed:
     ctx = error.ctx
     message = error.format_message().rstrip(".")
     if isinstance(error, click.BadParameter) and error.message.startswith("'"):
         # The types' own sentences name the value and what works; only the option is missing.
+        message = error.message.rstrip(".")
         option = error.param is not None and error.param.param_type_name == "option"
-        message = (
-            f"{error.param.opts[0]}: {error.message}" if option and error.param else error.message
-        )
+        if option and error.param is not None:
+            message = f"{error.param.opts[0]}: {message}"
     path = ctx.command_path if ctx is not None else "accelctl"
     return exits.Failed(f"{message}; see {path} --help", exits.USAGE, "USAGE")
 
 
 def _asks_for_json(arguments: Sequence[str]) -> bool:
     """Whether errors go out as JSON too; read by hand, because the mistake may be in the line."""
-    pairs = zip(arguments, [*arguments[1:], ""], strict=True)
+    pairs = zip(arguments, [*arguments, ""][1:], strict=True)
     return any(
         (word in ("-o", "--output") and value in ("json", "jsonl"))
         or word in ("-ojson", "-ojsonl", "--output=json", "--output=jsonl")

@@ -60,6 +60,7 @@ class Column:
     right: bool = False
     wide: bool = False  # only with -o wide
     flexible: bool = False  # may be cut to the terminal's width
+    droppable: bool = False  # goes first where the terminal is too narrow
     spare: bool = False  # left out when every row is empty
 
 
@@ -96,6 +97,10 @@ def table(
         for index, column in enumerate(shown)
     ]
     if width is not None:
+        kept = _fitting(widths, shown, width)
+        shown = [shown[index] for index in kept]
+        cells = [[line[index] for index in kept] for line in cells]
+        widths = [widths[index] for index in kept]
         _squeeze(widths, shown, width)
     lines = [_line([Cell(column.heading, "head") for column in shown], shown, widths, colored)]
     lines += [_line(line, shown, widths, colored) for line in cells]
@@ -107,8 +112,21 @@ def _cell(value: Cell | str) -> Cell:
     return Cell(clean(cell.text), cell.style)
 
 
+def _total(widths: Sequence[int]) -> int:
+    return sum(widths) + len(GAP) * (len(widths) - 1)
+
+
+def _fitting(widths: Sequence[int], columns: Sequence[Column], width: int) -> list[int]:
+    """Which columns stay: droppable ones go, the last first, until the rest fits."""
+    kept = list(range(len(columns)))
+    for index in reversed(range(len(columns))):
+        if columns[index].droppable and _total([widths[i] for i in kept]) > width:
+            kept.remove(index)
+    return kept
+
+
 def _squeeze(widths: list[int], columns: Sequence[Column], width: int) -> None:
-    over = sum(widths) + len(GAP) * (len(widths) - 1) - width
+    over = _total(widths) - width
     for index in reversed(range(len(columns))):
         if over <= 0:
             return
@@ -138,17 +156,31 @@ def cut(text: str, width: int) -> str:
 Field = tuple[str, Cell | str]
 
 
-def detail(title: str, fields: Iterable[Field], *, colored: bool = False) -> list[str]:
-    """A title and `label: value` lines, aligned; empty values are left out."""
+def detail(
+    title: str, fields: Iterable[Field], *, colored: bool = False, width: int | None = None
+) -> list[str]:
+    """A title and `label: value` lines, aligned; empty values are left out.
+
+    `width` wraps long values under themselves; None wraps nothing.
+    """
     shown = [(label, _cell(value)) for label, value in fields]
     shown = [(label, cell) for label, cell in shown if cell.text]
     indent = max((len(label) for label, _ in shown), default=0) + 1
     lines = [paint(clean(title), "head", colored)]
-    lines += [
-        f"  {(label + ':').ljust(indent)}  {paint(cell.text, cell.style, colored)}"
-        for label, cell in shown
-    ]
+    for label, cell in shown:
+        head = f"  {(label + ':').ljust(indent)}  "
+        for part in _wrapped(cell.text, None if width is None else width - len(head)):
+            lines.append(head + paint(part, cell.style, colored))
+            head = " " * len(head)
     return lines
+
+
+def _wrapped(text: str, width: int | None) -> list[str]:
+    if width is None or len(text) <= max(width, 20):
+        return [text]
+    import textwrap
+
+    return textwrap.wrap(text, max(width, 20))
 
 
 def terminal_width() -> int:

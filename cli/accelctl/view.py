@@ -51,7 +51,7 @@ class View:
             columns,
             wide=self.session.output == "wide",
             colored=self.session.colored,
-            width=render.terminal_width() if sys.stdout.isatty() else None,
+            width=self._width(),
         )
 
     def fitted(self, rows: Iterable[Row], columns: Sequence[Column]) -> list[str]:
@@ -60,7 +60,12 @@ class View:
         return render.table(rows, columns, colored=self.session.colored, width=width)
 
     def detail(self, title: str, fields: Iterable[render.Field]) -> list[str]:
-        return render.detail(title, fields, colored=self.session.colored)
+        return render.detail(title, fields, colored=self.session.colored, width=self._width())
+
+    @staticmethod
+    def _width() -> int | None:
+        """Nothing is cut or wrapped for a pipe: another program may read it."""
+        return render.terminal_width() if sys.stdout.isatty() else None
 
     # ---- text in each form -----------------------------------------------------------------------
 

@@ -259,13 +259,15 @@ def _download(session: Session, view: View, place: RegionAddress, target: str, l
                     progress=advance,
                     label=target,
                 )
-    _host_result(view, str(place), target, done, None)
+    _host_result(view, str(place), target, done)
 
 
 def _host_result(
-    view: View, source: str, target: str, done: HostCopy, allocated: bool | None
+    view: View, source: str, target: str, done: HostCopy, allocated: bool | None = None
 ) -> None:
+    region = source if allocated is None else target
     row: dict[str, Any] = {
+        "name": RegionAddress.parse(region).name,
         "source": source,
         "target": target,
         "total_bytes": done.total_bytes,

@@ -45,7 +45,7 @@ COLUMNS = (
     Column("LANE", lambda n: short(n.name)),
     Column("PEER", peer, right=True),
     Column("nm", lambda n: f"{n.wavelength_nm:.2f}", right=True),
-    Column("BIAS mA", bias, right=True),
+    Column("BIAS mA", bias, right=True, droppable=True),
     Column("Tx dBm", lambda n: f"{n.tx_power_dbm:.2f}" if n.tx_on else "", right=True),
     Column("Rx dBm", lambda n: f"{n.rx_power_dbm:.2f}", right=True),
     Column("MARGIN dB", margin, right=True),

@@ -41,7 +41,12 @@ COLUMNS = (
     Column(
         "MARGIN dB", lambda k: render.optional(k, "margin_min_db", lambda v: f"{v:.2f}"), right=True
     ),
-    Column("BER", lambda k: render.optional(k, "pre_fec_ber_max", render.ber), right=True),
+    Column(
+        "BER",
+        lambda k: render.optional(k, "pre_fec_ber_max", render.ber),
+        right=True,
+        droppable=True,
+    ),
     Column("REASON", lambda k: why(k.reason), flexible=True, spare=True),
     Column("PHASE", lambda k: k.phase, wide=True),
     Column("PEER REASON", lambda k: why(k.peer_reason), wide=True, spare=True),
@@ -184,6 +189,9 @@ def map_(session: Session, view: View, card: str, swaps: tuple[tuple[int, int], 
         raise click.UsageError("--set names a channel twice")
     if lines:
         links.set_channels(card, lines)
+    if session.output in ("csv", "jsonl"):
+        view.rows(lambda: links.channel_map(card).channels, MAP_COLUMNS)
+        return
     view.one(lambda: links.channel_map(card), lambda found: view.table(found.channels, MAP_COLUMNS))
 
 

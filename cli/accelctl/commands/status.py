@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import rich_click as click
+
 from accel.address import short
 from accel.plain import to_plain, word
 from accelctl import render
@@ -79,6 +81,11 @@ class Status:
 
 
 def show(session: Session) -> None:
+    if session.output in ("csv", "name"):
+        raise click.UsageError(
+            f"the status screen is many things and has no -o {session.output}; "
+            "use json, jsonl or yaml, or ask for one noun"
+        )
     view = View(session)
     view.one(lambda: fetch(session), lambda status: lines(view, status))
 

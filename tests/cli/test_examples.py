@@ -1,0 +1,102 @@
+"""Every example in a help runs as it stands."""
+
+from __future__ import annotations
+
+import os
+import shlex
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import rich_click as click
+
+from accelctl.main import EXAMPLES, cli
+
+from .conftest import Accelctl
+from .fake_server import State
+
+
+def commands(group: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Any]]:
+    context = click.Context(group)
+    for name in group.list_commands(context):
+        command = group.get_command(context, name)
+        if isinstance(command, click.Group):
+            yield from commands(command, (*path, name))
+        else:
+            yield (*path, name), command
+
+
+COMMANDS = dict(commands(cli))
+LINES = [*EXAMPLES, *(line for command in COMMANDS.values() for line in command.examples)]
+
+
+@pytest.mark.parametrize("path", COMMANDS, ids=" ".join)
+def test_every_command_has_examples_of_itself(path: tuple[str, ...]) -> None:
+    examples = COMMANDS[path].examples
+    assert examples
+    assert all(line.startswith(" ".join(("accelctl", *path))) for line in examples)
+
+
+@pytest.mark.parametrize("path", COMMANDS, ids=" ".join)
+def test_every_help_shows_its_examples(path: tuple[str, ...], accelctl: Accelctl) -> None:
+    outcome = accelctl(*path, "--help")
+    assert outcome.code == 0
+    for line in COMMANDS[path].examples:
+        assert f"   {line}\n" in outcome.out
+
+
+@pytest.mark.parametrize("line", LINES)
+@pytest.mark.usefixtures("daemon")
+def test_the_example_runs(
+    line: str,
+    accelctl: Accelctl,
+    state: State,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("file").write_bytes(os.urandom(3000))
+    if "card1:" in line and ("cp" in line or "sha256" in line):
+        for name in ("weights", "pages"):
+            state.add_region("card1", name, bytes(1 << 20), 0x500000)
+    if "--wait" in line:
+        state.training_end = "UP"
+        monkeypatch.setattr("accelctl.commands.link.CARRIES_DATA", ("SEEKING",))
+    outcome = accelctl(*shlex.split(line)[1:])
+    if "event follow" in line:  # Endless; the fake ends it with a refusal.
+        assert "SCRIPT_ENDED" in outcome.err or "no more events" in outcome.err
+    else:
+        assert (outcome.code, outcome.err) == (0, "")
+
+
+def test_there_are_no_stubs() -> None:
+    nouns = {path[0] for path in COMMANDS}
+    assert nouns.isdisjoint({"fault", "scenario", "health", "diag", "bench", "top"})
+    assert ("link", "prbs") not in COMMANDS
+    assert ("oe", "eeprom") not in COMMANDS
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_completion_is_a_script_for_the_shell(shell: str, accelctl: Accelctl) -> None:
+    assert "_ACCELCTL_COMPLETE" in accelctl("completion", shell).out
+
+
+@pytest.mark.usefixtures("daemon")
+def test_addresses_complete_from_the_daemon(tmp_path: Path) -> None:
+    import subprocess
+    import sys
+
+    done = subprocess.run(
+        [sys.executable, "-c", "from accelctl.main import cli; cli(prog_name='accelctl')"],
+        env={
+            **os.environ,
+            "ACCEL_SOCKET": str(tmp_path / "acceld.sock"),
+            "_ACCELCTL_COMPLETE": "bash_complete",
+            "COMP_WORDS": "accelctl link show card1/",
+            "COMP_CWORD": "3",
+        },
+        capture_output=True,
+        text=True,
+    )
+    assert done.stdout.split() == ["plain,card1/oe0", "plain,card1/oe1"]

@@ -1,0 +1,217 @@
+"""What goes wrong: one line that says so, the right exit code, no traceback."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from .conftest import Accelctl
+from .fake_server import FakeDaemon, State
+
+LIST = ("card", "list")
+
+
+@pytest.mark.parametrize(
+    ("status", "reason", "code"),
+    [
+        ("NOT_FOUND", "CARD_NOT_FOUND", 3),
+        ("INVALID_ARGUMENT", "SIZE_INVALID", 2),
+        ("OUT_OF_RANGE", "OUT_OF_RANGE", 2),
+        ("OUT_OF_RANGE", "REVISION_TOO_OLD", 6),
+        ("PERMISSION_DENIED", "DENIED", 4),
+        ("UNAUTHENTICATED", "DENIED", 4),
+        ("UNAVAILABLE", "HARDWARE_GONE", 5),
+        ("FAILED_PRECONDITION", "REGION_BUSY", 6),
+        ("ALREADY_EXISTS", "REGION_EXISTS", 6),
+        ("ABORTED", "STREAM_SHORT", 6),
+        ("RESOURCE_EXHAUSTED", "BUDGET_EXCEEDED", 6),
+        ("UNIMPLEMENTED", "OLD_DAEMON", 6),
+        ("DEADLINE_EXCEEDED", "SLOW", 7),
+        ("DATA_LOSS", "CHECKSUM_DIFFERS", 1),
+        ("INTERNAL", "BUG", 70),
+        ("UNKNOWN", "BUG", 70),
+    ],
+)
+@pytest.mark.usefixtures("daemon")
+def test_each_refusal_has_its_code(
+    status: str, reason: str, code: int, accelctl: Accelctl, state: State
+) -> None:
+    state.refuse["ListCards"] = (status, reason, "the sentence of the daemon")
+    outcome = accelctl(*LIST)
+    assert outcome.code == code
+    assert outcome.err == "accelctl: the sentence of the daemon\n"
+    assert outcome.out == ""
+
+
+@pytest.mark.usefixtures("daemon")
+def test_json_gets_the_error_as_an_object_too(accelctl: Accelctl) -> None:
+    outcome = accelctl("card", "show", "card7", "-o", "json")
+    line, document = outcome.err.splitlines()
+    assert line.startswith("accelctl: no card card7")
+    assert json.loads(document) == {
+        "error": {
+            "exit_code": 3,
+            "message": line.removeprefix("accelctl: "),
+            "reason": "CARD_NOT_FOUND",
+            "metadata": {"name": "cards/card7"},
+        }
+    }
+
+
+@pytest.mark.parametrize(
+    ("line", "says"),
+    [
+        ("lnk list", "no command 'lnk'; did you mean link?"),
+        ("link lst", "no command 'lst'; did you mean list?"),
+        ("link show card0", "'card0' is not a port; try card0/oe1"),
+        ("link show", "Missing argument 'PORT'"),
+        ("lane show card0/oe0", "'card0/oe0' is not a lane; try card0/oe1/lane3"),
+        ("card show Card0", "'Card0' is not a card; try card0"),
+        ("hbm alloc card0:x 12Q", "'12Q' is not a size; use 4096, 64K, 1MiB or 2G"),
+        ("hbm alloc card0:x+4096 4K", "a new region has no offset"),
+        ("hbm free card0", "'card0' is not a region; try card0:weights"),
+        ("hbm fill card0:weights --byte 300", "300 is not a byte"),
+        ("hbm fill card0:weights --byte 1 --random 2", "exclude each other"),
+        ("hbm sha256 card0:weights --expect abc", "'abc' is not a SHA-256"),
+        ("link map card0 --set 3-12", "'3-12' is not CHANNEL=LINE; use 3=12"),
+        ("link map card0 --set 3=1 --set 3=2", "--set names a channel twice"),
+        ("link list -o xml", "'xml' is not one of"),
+        ("link list --watch card0", "--watch=2"),
+        ("--timeout never card list", "'never' is not a time"),
+        ("cp ./a ./b", "neither side is a region"),
+        ("cp card0:Weights ./b", "a file of this name is ./card0:Weights"),
+        ("cp ./a card0:weights --pull", "--pull and --link-deadline are for copies between"),
+        ("cp card0:weights card1:x --length 0", "copies nothing"),
+        ("-o csv", "the status screen"),
+    ],
+)
+@pytest.mark.usefixtures("daemon")
+def test_a_slip_of_the_hand_is_named_with_what_works(
+    line: str, says: str, accelctl: Accelctl
+) -> None:
+    outcome = accelctl(*line.split())
+    assert outcome.code == 2
+    assert says in outcome.err
+    assert outcome.err.count("\n") == 1
+
+
+def test_no_daemon(accelctl: Accelctl, tmp_path: Path) -> None:
+    outcome = accelctl(*LIST)
+    assert outcome.code == 5
+    assert f"no daemon at {tmp_path}/acceld.sock; start one with" in outcome.err
+
+
+def test_a_socket_that_nobody_serves(
+    accelctl: Accelctl, daemon: FakeDaemon, tmp_path: Path
+) -> None:
+    import socket
+
+    path = tmp_path / "stale.sock"
+    with socket.socket(socket.AF_UNIX) as stale:
+        stale.bind(str(path))
+    outcome = accelctl("--socket", str(path), *LIST)
+    assert outcome.code == 5
+    assert "connection refused" in outcome.err
+
+
+def test_a_socket_of_somebody_else(
+    accelctl: Accelctl, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from accel import wire
+
+    class Forbidden(wire.sockets.socket):
+        def connect(self, address: object) -> None:
+            raise PermissionError
+
+    (tmp_path / "acceld.sock").touch()
+    monkeypatch.setattr(wire.sockets, "socket", Forbidden)
+    outcome = accelctl(*LIST)
+    assert outcome.code == 4
+    assert "it belongs to user" in outcome.err
+
+
+@pytest.mark.usefixtures("daemon")
+def test_partly_done_says_what_is_not(accelctl: Accelctl) -> None:
+    outcome = accelctl("hbm", "free", "card0:weights", "card0:none", "card0:scratchpad")
+    assert outcome.code == 8
+    assert outcome.out == "card0:weights freed\ncard0:scratchpad freed\n"
+    assert outcome.err == "accelctl: 2 of 3 done; card0:none: no region card0:none\n"
+
+
+@pytest.mark.usefixtures("daemon")
+def test_nothing_done_is_the_refusal_itself(accelctl: Accelctl) -> None:
+    assert accelctl("hbm", "free", "card0:none", "card0:nil").code == 3
+
+
+@pytest.mark.usefixtures("daemon")
+def test_an_expected_sum_that_differs_is_a_false_condition(accelctl: Accelctl) -> None:
+    right = accelctl("hbm", "sha256", "card0:weights").out.split()[0]
+    assert accelctl("hbm", "sha256", "card0:weights", "--expect", right.upper()).code == 0
+    outcome = accelctl("hbm", "sha256", "card0:weights", "--expect", "0" * 64)
+    assert (outcome.code, outcome.out.split()[0]) == (1, right)
+
+
+@pytest.mark.parametrize(
+    ("end", "code"), [("UP", 0), ("DEGRADED", 0), ("FAILED", 1), ("SEEKING", 7)]
+)
+@pytest.mark.usefixtures("daemon")
+def test_training_ends_with_a_code_for_scripts(
+    end: str, code: int, accelctl: Accelctl, state: State
+) -> None:
+    state.training_end = end
+    outcome = accelctl("link", "train", "card0/oe1")
+    assert outcome.code == code
+    if code:
+        assert f"card0/oe1 is {end}: BER_TOO_HIGH lane3; the peer says PEER_SILENT" in outcome.err
+
+
+@pytest.mark.usefixtures("daemon")
+def test_waiting_for_a_link_that_stays_down_times_out(accelctl: Accelctl) -> None:
+    outcome = accelctl("link", "up", "card0/oe1", "--wait", "1ms")
+    assert outcome.code == 7
+    assert "not up in" in outcome.err
+
+
+@pytest.mark.usefixtures("daemon")
+def test_a_bug_is_one_line_too(accelctl: Accelctl, monkeypatch: pytest.MonkeyPatch) -> None:
+    from accelctl.view import View
+
+    def broken(*_: object) -> None:
+        raise ZeroDivisionError("oops")
+
+    monkeypatch.setattr(View, "text", broken)
+    outcome = accelctl(*LIST)
+    assert outcome.code == 70
+    assert outcome.err == (
+        "accelctl: internal error: ZeroDivisionError: oops; ACCELCTL_TRACEBACK=1 shows where\n"
+    )
+
+
+def test_a_reader_that_has_seen_enough_is_no_error(daemon: FakeDaemon, state: State) -> None:
+    for event in list(state.events) * 400:
+        state.events.append(event)
+    state.page_size_max = 500
+    command = f"{sys.executable} -m accelctl.main event list -n 0 | head -1"
+    done = subprocess.run(
+        ["bash", "-c", f"set -o pipefail; {command}"],
+        env={**os.environ, "ACCEL_SOCKET": str(daemon.socket)},
+        capture_output=True,
+        text=True,
+    )
+    assert (done.stdout.count("\n"), done.stderr) == (1, "")
+    assert done.returncode == 0
+
+
+def test_help_needs_no_grpc() -> None:
+    code = (
+        "import sys\nfrom accelctl.main import run\n"
+        "run(['--help']); run(['link', 'list', '--help'])\n"
+        "heavy = {'grpc', 'numpy', 'google.protobuf'} & sys.modules.keys()\n"
+        "assert not heavy, heavy"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True, stdout=subprocess.DEVNULL)
