@@ -359,7 +359,7 @@ class Servicer:
                 context,
                 "NOT_FOUND",
                 f"{what.upper()}_NOT_FOUND",
-                f"no {what} {name.removeprefix('cards/')}; did you mean {items[0].name}?",
+                f"no {what} {name.removeprefix('cards/')}",
                 name=name,
             )
         return found
@@ -564,13 +564,14 @@ class MemoryServicer(Servicer, memory_pb2_grpc.MemoryServiceServicer):
 
 class TransferServicer(Servicer, transfer_pb2_grpc.TransferServiceServicer):
     def CreateTransfer(self, request: Any, context: Any) -> Any:
+        memory = self.state.memory.get(request.source.region, b"")
         transfer = transfer_pb2.Transfer(
             name=f"transfers/7f3a{len(self.state.transfers) + 1:02x}",
             kind=request.kind or transfer_pb2.TRANSFER_KIND_WRITE,
             state=transfer_pb2.TRANSFER_STATE_QUEUED,
             source=request.source,
             target=request.target,
-            total_bytes=request.length,
+            total_bytes=request.length or len(memory) - request.source.offset,
             start_time=stamp(30),
         )
         self.state.transfers.insert(0, transfer)
@@ -596,7 +597,8 @@ class TransferServicer(Servicer, transfer_pb2_grpc.TransferServiceServicer):
         if self.state.on_watch is not None:
             action, self.state.on_watch = self.state.on_watch, None
             action()
-            # The daemon is going away; the hardware goes on.
+            while context.is_active():  # The daemon is going away; the hardware goes on.
+                time.sleep(0.01)
         if self.state.transfer_end == "HANG":
             while context.is_active() and transfer.state < transfer_pb2.TRANSFER_STATE_DONE:
                 time.sleep(0.01)
