@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from accelhw.link.lanemap import lanes_of
-from accelhw.link.training import MOVES, Phase, Step
+from accelhw.link.moves import MOVES, Phase, Step
 from accelhw.model.link import LinkState
 from accelhw.model.profile import Profile, load_profile
 from accelhw.sim.linkpair import LinkPair, straight_fibre

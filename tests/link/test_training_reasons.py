@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from accelhw.link.events import InterfaceDown, InterfaceUp, LightChanged, RetryExhausted
-from accelhw.link.training import HOLD_OFF_MAX_NS
+from accelhw.link.patience import HOLD_OFF_MAX_NS
 from accelhw.model.link import DownReason, LinkState
 from accelhw.model.profile import Profile, load_profile
 from accelhw.optics.budget import oma_dbm

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from accelhw.link.events import LaneQuality
+from accelhw.link.newest import Newest
 from accelhw.model.config import Fibre
 from accelhw.model.link import LinkState, PeerId, Reason
 from accelhw.model.profile import Profile
@@ -32,7 +33,6 @@ UNLOCK_BER = 2e-2  # and loses lock above this; both are choices of this emulato
 LASER_THRESHOLD_MA = 8.0  # at 25 degC
 STRIPE_BITS = 64  # without FEC, blocks of this size are dealt over the lanes in turn
 FLIPS_MAX = 64  # per frame; a frame with one is lost as surely
-PEERS_REMEMBERED = 16
 
 
 def generator(seed: int, port: PeerId, lane: int, purpose: str) -> np.random.Generator:
@@ -66,7 +66,7 @@ class OpticalEngine:
         self._far_extinction_db = self.extinction_db.copy()
         self._far_penalty_db = self.penalty_db.copy()
         self._far_lights: tuple[LaneLight, ...] | None = None
-        self._newest: dict[PeerId, int] = {}
+        self._newest = Newest()
         self._heard_ns: int | None = None
         # What follows
         self.rx_dbm: Floats = np.full(count, DARK_DBM)
@@ -150,11 +150,8 @@ class OpticalEngine:
 
     def hear_carrier(self, message: CarrierMessage, now_ns: int) -> bool:
         """Take in the far light, as the cable delivered it. True: light or quality changed."""
-        if message.sent_ns <= self._newest.get(message.sender, -1):
+        if not self._newest.advance(message.sender, (message.sent_ns,)):
             return False  # Overtaken on the way.
-        if message.sender not in self._newest and len(self._newest) >= PEERS_REMEMBERED:
-            self._newest.pop(next(iter(self._newest)))
-        self._newest[message.sender] = message.sent_ns
         self._heard_ns = now_ns
         if message.lanes == self._far_lights:
             return False

@@ -9,10 +9,9 @@ apart, and what the far end says of a finished phase is final.
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from dataclasses import dataclass, field
-from enum import Enum, auto
 
+from accelhw.link import patience
 from accelhw.link.events import (
     Action,
     DataHeard,
@@ -36,97 +35,24 @@ from accelhw.link.events import (
     Woke,
 )
 from accelhw.link.lanemap import LaneMap, chosen_lanes, common_width, far_lanes, lanes_of
-from accelhw.model.link import DownReason, LinkState, PeerId, Reason, TrainingPhase
+from accelhw.link.moves import (
+    MISWIRED,
+    MOVES,
+    PHASE_TEXT,
+    RANK,
+    STATE,
+    TRAINING,
+    WAITING,
+    Phase,
+    Step,
+)
+from accelhw.link.newest import Newest
+from accelhw.link.receiver import Receiver
+from accelhw.model.link import DownReason, LinkState, PeerId, Reason
 from accelhw.model.profile import Profile
 from accelhw.wire.checksum import crc32c
 from accelhw.wire.identity import pack_peer
 from accelhw.wire.training import TrainingMessage
-
-MS = 1_000_000
-BEAT_NS = 40 * MS  # while training
-DWELL_NS = 40 * MS  # the shortest stay in a phase, so that a watcher sees it
-SEEK_LIT_NS = 200 * MS  # between beacons into a lit fibre
-SEEK_DARK_NS = 1000 * MS  # light of a starting peer is noticed anyway, by its carrier
-SEEK_PATIENCE_NS = 2000 * MS  # then it says what it misses; it goes on seeking
-LIGHT_GRACE_NS = 1000 * MS  # for dark or unlocked lanes, before the link does without them
-PHASE_NS = 3000 * MS
-PEER_SILENCE_NS = 1500 * MS
-PEER_FOLLOWS_NS = 5000 * MS
-PEER_REPLACED_NS = 1000 * MS  # silence of the known peer before another one is believed
-HOLD_OFF_NS = 1000 * MS  # doubles with each failure
-HOLD_OFF_MAX_NS = 16_000 * MS
-HOLD_OFF_CUT_NS = 250 * MS  # when light or quality got better meanwhile
-WIDEN_NS = 5000 * MS  # all lanes good for so long: a degraded link tries them again
-WIDEN_MAX_NS = 320_000 * MS
-QUALITY_PERIOD_NS = 500 * MS
-QUALITY_STRIKES = 3  # bad periods in a row that end an active link
-LOCK_FRAMES = 2
-STATUS_LANES = 4  # enough for phases in which the lanes have proved themselves
-PEERS_REMEMBERED = 16
-
-BER_LIMIT = {"none": 1e-8, "kr4": 1e-6, "kp4": 1e-5}  # to come up
-BER_LIMIT_ACTIVE = {"none": 1e-9, "kr4": 5e-5, "kp4": 2.4e-4}  # to stay up
-MARGIN_MIN_DB = {"none": 1.0, "kr4": 0.0, "kp4": 0.0}  # no waiting time could prove 1e-12
-
-Phase = TrainingPhase
-
-
-class Step(Enum):
-    """What happened, as the diagram sees it."""
-
-    ENABLED = auto()
-    DISABLED = auto()
-    PEER_HEARD = auto()  # and it hears us
-    PASSED = auto()  # our check, and the far end has come as far
-    PEER_CHANGED = auto()  # it began a new attempt: so do we, under our session
-    LOST = auto()  # what was reached is gone: a new attempt
-    FAILED = auto()
-    HELD_OFF = auto()
-
-
-_TRAINING = (Phase.LOCK, Phase.MAP, Phase.BER_CHECK, Phase.ALIGN, Phase.RETRY_START)
-
-MOVES: dict[tuple[TrainingPhase, Step], TrainingPhase] = {
-    (Phase.OFF, Step.ENABLED): Phase.SEEK,
-    (Phase.SEEK, Step.PEER_HEARD): Phase.LOCK,
-    (Phase.LOCK, Step.PASSED): Phase.MAP,
-    (Phase.MAP, Step.PASSED): Phase.BER_CHECK,
-    (Phase.BER_CHECK, Step.PASSED): Phase.ALIGN,
-    (Phase.ALIGN, Step.PASSED): Phase.RETRY_START,
-    (Phase.RETRY_START, Step.PASSED): Phase.ACTIVE,
-    (Phase.ACTIVE, Step.LOST): Phase.SEEK,
-    (Phase.SEEK, Step.LOST): Phase.SEEK,
-    (Phase.SEEK, Step.FAILED): Phase.HOLD_OFF,
-    (Phase.HOLD_OFF, Step.HELD_OFF): Phase.SEEK,
-    (Phase.HOLD_OFF, Step.LOST): Phase.SEEK,
-    **{(phase, Step.PEER_CHANGED): Phase.SEEK for phase in _TRAINING},
-    **{(phase, Step.LOST): Phase.SEEK for phase in _TRAINING},
-    **{(phase, Step.FAILED): Phase.HOLD_OFF for phase in _TRAINING},
-    **{(phase, Step.DISABLED): Phase.OFF for phase in Phase},
-}
-
-STATE = {
-    Phase.OFF: LinkState.DOWN,
-    Phase.SEEK: LinkState.SEEKING,
-    **dict.fromkeys(_TRAINING, LinkState.TRAINING),
-    Phase.ACTIVE: LinkState.UP,  # or DEGRADED
-    Phase.HOLD_OFF: LinkState.FAILED,
-}
-
-# Reasons that only say what a seeking port waits for; hearing a peer answers them.
-_WAITING = frozenset(
-    {
-        DownReason.NO_SIGNAL,
-        DownReason.PEER_SILENT,
-        DownReason.PARTIAL_LIGHT,
-        DownReason.CDR_NO_LOCK,
-        DownReason.PEER_DOWN,
-        DownReason.INTERFACE_DOWN,
-    }
-)
-
-# A link never does without a lane for one of these: what else is wrong with that cable?
-_MISWIRED = frozenset({DownReason.LANE_MISSING, DownReason.LANE_DUPLICATE, DownReason.ALIGN_FAILED})
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,7 +86,7 @@ class LinkTrainer:
     """
 
     config: TrainerConfig
-    phase: TrainingPhase = Phase.OFF
+    phase: Phase = Phase.OFF
     state: LinkState = LinkState.DOWN
     reason: Reason = field(default_factory=lambda: Reason(DownReason.ADMIN_DOWN))
     peer_reason: Reason = field(default_factory=Reason)
@@ -177,6 +103,7 @@ class LinkTrainer:
     dropped: dict[int, Reason] = field(default_factory=dict)  # lanes that a link does without
 
     _map: LaneMap = field(init=False)
+    _receiver: Receiver = field(init=False)
     _now: int = 0
     _out: list[Action] = field(default_factory=list)
     # own side of this attempt
@@ -186,18 +113,12 @@ class LinkTrainer:
     _heard_first: int = 0  # the attempt heard its peer
     _next_beat: int = 0
     _last_beat: int = 0
+    _beats: int = 0  # in this phase
     _alarm: int | None = None
     _interface_down: bool = False
-    # light
-    _lit: int = 0
-    _locked: int = 0
-    _quality: LaneQuality | None = None
-    _passing: int = 0  # lanes whose quality is good enough to come up
-    _strikes: int = 0
-    _struck: int = 0
     # the far side
-    _newest: OrderedDict[PeerId, tuple[int, int]] = field(default_factory=OrderedDict)
-    _newest_carrier: OrderedDict[PeerId, int] = field(default_factory=OrderedDict)
+    _newest: Newest = field(default_factory=Newest)
+    _newest_carrier: Newest = field(default_factory=Newest)
     _bound: tuple[PeerId, int] | None = None  # the peer and its session
     _peer_message: TrainingMessage | None = None  # newest of this pair of sessions
     _echo: tuple[int, int] = (0, 0)  # its sent_ns, and when it came
@@ -209,10 +130,11 @@ class LinkTrainer:
     _hold_until: int = 0
     _held_lanes: int = 0
     _widen_at: int | None = None
-    _widen_wait: int = WIDEN_NS
+    _widen_wait: int = patience.WIDEN_NS
 
     def __post_init__(self) -> None:
         self._map = LaneMap(self.config.lanes)
+        self._receiver = Receiver(self.config.fec)
 
     # ---- views -----------------------------------------------------------------------------------
 
@@ -256,7 +178,7 @@ class LinkTrainer:
                 self._move(Step.DISABLED, Reason(reason))
             case RetrainAsked():
                 self._fails = 0
-                self._widen_wait = WIDEN_NS
+                self._widen_wait = patience.WIDEN_NS
                 self._move(Step.LOST, Reason(DownReason.RETRAIN_COMMANDED))
             case RetryExhausted():
                 if self.active:
@@ -280,6 +202,7 @@ class LinkTrainer:
         self.phase = target
         self.state = STATE[target]
         self._since = self._now
+        self._beats = 0
         if reason is not None:
             self.reason = reason
         if was_active:
@@ -303,7 +226,7 @@ class LinkTrainer:
                 if target is Phase.LOCK:
                     self._heard_first = self._now
                     self._interface_down = False
-                    if self.reason.code in _WAITING:
+                    if self.reason.code in WAITING:
                         self.reason = Reason()
                 self._say(PHASE_TEXT[target])
                 self._beat()
@@ -343,28 +266,28 @@ class LinkTrainer:
         self.training_ns = self._now - self._heard_first
         self.trainings += 1
         self._fails = 0
-        self._strikes = 0
+        self._receiver.forgive()
         degraded = self.width < config.lanes
         self.state = LinkState.DEGRADED if degraded else LinkState.UP
         self.reason = self.dropped[min(self.dropped)] if self.dropped else Reason()
         if not degraded:
-            self._widen_wait = WIDEN_NS
-        self._beat()  # the far end may still wait for this
+            self._widen_wait = patience.WIDEN_NS
         self._out.append(
             LinkUp(
                 self.epoch, self.peer, self.width, self.rx_lanes, self.tx_lanes, self.lane_map,
                 self.inverted, peer.credit_frames, self.rtt_ns, degraded,
             )
         )  # fmt: skip
+        self._beat()  # the far end may still wait for this
         self._say(f"up with {self.width} of {config.lanes} lanes")
         self._consider_widening()
 
     def _enter_hold_off(self) -> None:
         self.failures += 1
-        wait = min(HOLD_OFF_NS << min(self._fails, 20), HOLD_OFF_MAX_NS)
+        wait = min(patience.HOLD_OFF_NS << min(self._fails, 20), patience.HOLD_OFF_MAX_NS)
         self._fails += 1
         self._hold_until = self._now + wait
-        self._held_lanes = self._usable()
+        self._held_lanes = self._receiver.usable
         self._say(
             f"failed: {self.reason.code.name}; tries again in {wait / 1e9:g} s", self.reason.lane
         )
@@ -379,7 +302,7 @@ class LinkTrainer:
         lane = event.arrival_lane
         training = event.training
         message = training.message
-        if lane < self.config.lanes and not self._lit & self._locked & 1 << lane:
+        if lane < self.config.lanes and not self._receiver.hears & 1 << lane:
             return  # No frame passes a receiver that sees no light or has no clock.
         if message is self._peer_message:  # another lane of a beat that was read already
             self._on_evidence(lane, event, message)
@@ -413,17 +336,12 @@ class LinkTrainer:
         """True: newer than all before. False: of the newest session, but late. None: stale."""
         sender = message.sender
         known = self._bound is None or self._bound[0] == sender
-        if not known and self._now - self._last_heard < PEER_REPLACED_NS:
+        if not known and self._now - self._last_heard < patience.PEER_REPLACED_NS:
             return None  # A second port on this fibre, or an earlier life of the peer.
-        position = (message.session, message.sequence)
-        newest = self._newest.get(sender, (0, -1))
-        if position > newest:
-            self._newest[sender] = position
-            self._newest.move_to_end(sender)
-            if len(self._newest) > PEERS_REMEMBERED:
-                self._newest.popitem(last=False)
+        if self._newest.advance(sender, (message.session, message.sequence)):
             return True
-        return False if message.session == newest[0] else None
+        newest = self._newest.of(sender)
+        return False if newest is not None and newest[0] == message.session else None
 
     def _difference(self, message: TrainingMessage) -> str:
         ours, theirs = (
@@ -443,9 +361,9 @@ class LinkTrainer:
             return
         if self._bound != (message.sender, message.session):
             self._bound = (message.sender, message.session)
-            self._next_beat = min(self._next_beat, self._last_beat + BEAT_NS // 2)
+            self._next_beat = min(self._next_beat, self._last_beat + patience.BEAT_NS // 2)
         hears_us = message.echo_session == self.session
-        if hears_us and message.phase in _PEER_RANK:
+        if hears_us and message.phase in RANK:
             self._peer_message = message
             self._move(Step.PEER_HEARD)
 
@@ -459,6 +377,9 @@ class LinkTrainer:
             self._peer_message = message
             if message.phase is Phase.HOLD_OFF:
                 self._move(Step.LOST, Reason(DownReason.PEER_SILENT, None, "the peer gave up"))
+            elif RANK.get(message.phase, 0) < RANK[self.phase] and self._beats > 1:
+                # It repeats itself, so it missed that we went on.
+                self._next_beat = min(self._next_beat, self._last_beat + patience.REPLY_NS)
 
     def _on_active_frame(self, message: TrainingMessage, fresh: bool) -> None:
         if not fresh:
@@ -475,7 +396,7 @@ class LinkTrainer:
     def _on_evidence(self, lane: int, event: FrameHeard, message: TrainingMessage) -> None:
         """What a frame proves about its lane; only frames of this very pair of sessions count."""
         if (
-            self.phase not in _PEER_RANK
+            self.phase not in RANK
             or self.phase is Phase.SEEK
             or message.echo_session != self.session
             or self._bound != (message.sender, message.session)
@@ -490,7 +411,7 @@ class LinkTrainer:
             detail = f"far lane {training.tx_lane} arrives there now"
             self._move(Step.LOST, Reason(DownReason.ALIGN_FAILED, lane, detail))
             return
-        if before == LOCK_FRAMES - 1 and self.phase is Phase.LOCK:
+        if before == patience.LOCK_FRAMES - 1 and self.phase is Phase.LOCK:
             self._say("locked", lane)
         if message.phase not in _BEFORE_ALIGN:
             self._map.aligned |= 1 << lane
@@ -510,16 +431,13 @@ class LinkTrainer:
         """Lanes that passed, or have yet to pass, every check of this attempt."""
         return self.config.all_lanes & ~sum(1 << lane for lane in self.dropped)
 
-    def _usable(self) -> int:
-        return self._lit & self._locked & self._passing
-
     def _missing(self) -> int:
         """Lanes that hold this phase up."""
         match self.phase:
             case Phase.LOCK:
-                ready = self._map.heard(LOCK_FRAMES) & self._lit & self._locked
+                ready = self._map.heard(patience.LOCK_FRAMES) & self._receiver.hears
             case Phase.BER_CHECK:
-                ready = self._passing
+                ready = self._receiver.passing
             case Phase.ALIGN:
                 ready = self._map.aligned if self._rtt_min else 0
             case _:
@@ -528,14 +446,14 @@ class LinkTrainer:
 
     def _peer_follows(self) -> bool:
         peer = self._peer_message
-        return peer is not None and _PEER_RANK.get(peer.phase, 0) >= _PEER_RANK[self.phase]
+        return peer is not None and RANK.get(peer.phase, 0) >= RANK[self.phase]
 
     def _try_pass(self) -> None:
         """Leave the phase if all is there. The next one needs the far end's word for it at least,
         so a single call moves a single phase."""
-        if self.phase not in _TRAINING or not self._peer_follows():
+        if self.phase not in TRAINING or not self._peer_follows():
             return
-        if self.phase is not Phase.RETRY_START and self._now < self._since + DWELL_NS:
+        if self.phase is not Phase.RETRY_START and self._now < self._since + patience.DWELL_NS:
             return
         if self._missing():
             return
@@ -549,7 +467,7 @@ class LinkTrainer:
                     self._say(f"hears far lane {self._map.far[lane]}{how}", lane)
             case Phase.BER_CHECK:
                 for lane in lanes_of(self._good()):
-                    self._say(self._quality_text(lane), lane)
+                    self._say(self._receiver.text(lane), lane)
             case Phase.ALIGN:
                 peer = self._peer_message
                 assert peer is not None
@@ -560,33 +478,28 @@ class LinkTrainer:
                 pass
         self._move(Step.PASSED)
 
-    def _quality_text(self, lane: int) -> str:
-        quality = self._quality
-        assert quality is not None
-        return f"BER {quality.ber[lane]:.1e}, margin {quality.margin_db[lane]:.1f} dB"
-
     # ---- time ------------------------------------------------------------------------------------
 
     def _on_woke(self) -> None:
         now = self._now
-        if self.phase in _TRAINING:
+        if self.phase in TRAINING:
             self._try_pass()
-            if self.phase in _TRAINING:
+            if self.phase in TRAINING:
                 self._check_patience()
         elif self.phase is Phase.HOLD_OFF and now >= self._hold_until:
             self._move(Step.HELD_OFF)
         elif self.phase is Phase.SEEK:
             self._explain_seeking()
         elif self.active and self._widen_at is not None and now >= self._widen_at:
-            self._widen_wait = min(self._widen_wait * 2, WIDEN_MAX_NS)
+            self._widen_wait = min(self._widen_wait * 2, patience.WIDEN_MAX_NS)
             detail = "its dropped lanes are good again"
             self._move(Step.LOST, Reason(DownReason.RETRAIN_COMMANDED, None, detail))
-        if self._beats() and now >= self._next_beat:
+        if self._talks() and now >= self._next_beat:
             self._beat()
 
     def _check_patience(self) -> None:
         waited = self._now - self._since
-        if self._now - self._last_heard >= PEER_SILENCE_NS:
+        if self._now - self._last_heard >= patience.PEER_SILENCE_NS:
             detail = "it stopped in the middle of training"
             self._move(Step.LOST, Reason(DownReason.PEER_SILENT, None, detail))
             return
@@ -597,7 +510,7 @@ class LinkTrainer:
                 self._say(f"{reason.code.name}: {reason.detail}", lane)
         if missing and not missing & self._good():
             self._after_dropping()
-        elif not missing and waited >= PEER_FOLLOWS_NS:
+        elif not missing and waited >= patience.PEER_FOLLOWS_NS:
             code = (
                 DownReason.RETRY_START_TIMEOUT
                 if self.phase is Phase.RETRY_START
@@ -608,29 +521,29 @@ class LinkTrainer:
     def _lane_fault(self, lane: int, waited: int) -> Reason | None:
         """Why this lane should be given up now, or None to wait on."""
         bit = 1 << lane
-        if not self._lit & bit:
-            patience, code, detail = LIGHT_GRACE_NS, DownReason.PARTIAL_LIGHT, "dark"
-        elif not self._locked & bit:
-            patience, code, detail = LIGHT_GRACE_NS, DownReason.CDR_NO_LOCK, "no lock"
+        if not self._receiver.lit & bit:
+            limit_ns, code, detail = patience.LIGHT_GRACE_NS, DownReason.PARTIAL_LIGHT, "dark"
+        elif not self._receiver.locked & bit:
+            limit_ns, code, detail = patience.LIGHT_GRACE_NS, DownReason.CDR_NO_LOCK, "no lock"
         elif self.phase is Phase.LOCK and lane in self._map.clashes:
             first, second = self._map.clashes[lane]
             detail = f"far lanes {first} and {second} both arrive there"
-            patience, code = PHASE_NS, DownReason.LANE_DUPLICATE
+            limit_ns, code = patience.PHASE_NS, DownReason.LANE_DUPLICATE
         elif self.phase is Phase.LOCK:
             detail = "lit, but no far lane's frames arrive"
-            patience, code = PHASE_NS, DownReason.LANE_MISSING
+            limit_ns, code = patience.PHASE_NS, DownReason.LANE_MISSING
         elif self.phase is Phase.BER_CHECK:
-            detail = self._quality_text(lane) if self._quality else "no measurement"
-            patience, code = LIGHT_GRACE_NS, DownReason.BER_TOO_HIGH
+            detail = self._receiver.text(lane)
+            limit_ns, code = patience.LIGHT_GRACE_NS, DownReason.BER_TOO_HIGH
         else:
-            patience, code, detail = PHASE_NS, DownReason.ALIGN_FAILED, "no marker"
-        return Reason(code, lane, detail) if waited >= patience else None
+            limit_ns, code, detail = patience.PHASE_NS, DownReason.ALIGN_FAILED, "no marker"
+        return Reason(code, lane, detail) if waited >= limit_ns else None
 
     def _after_dropping(self) -> None:
         """Go on with fewer lanes where that is safe: light and errors, never a crossed cable."""
         first = self.dropped[min(self.dropped)]
         self.reason = first
-        hard = [reason for reason in self.dropped.values() if reason.code in _MISWIRED]
+        hard = [reason for reason in self.dropped.values() if reason.code in MISWIRED]
         if hard:
             self._move(Step.FAILED, hard[0])
         elif not self._good():
@@ -639,16 +552,19 @@ class LinkTrainer:
             self._try_pass()
 
     def _explain_seeking(self) -> None:
-        if self._now - self._seek_since < SEEK_PATIENCE_NS:
+        if self._now - self._seek_since < patience.SEEK_PATIENCE_NS:
             return
         if self._interface_down:
             reason = Reason(DownReason.INTERFACE_DOWN)
-        elif self._peer_down_ns is not None and self._now - self._peer_down_ns < PEER_SILENCE_NS:
+        elif (
+            self._peer_down_ns is not None
+            and self._now - self._peer_down_ns < patience.PEER_SILENCE_NS
+        ):
             reason = Reason(DownReason.PEER_DOWN)
-        elif not self._lit:
+        elif not self._receiver.lit:
             reason = Reason(DownReason.NO_SIGNAL)
-        elif not self._lit & self._locked:
-            lane = next(lanes_of(self._lit))
+        elif not self._receiver.hears:
+            lane = next(lanes_of(self._receiver.lit))
             reason = Reason(DownReason.CDR_NO_LOCK, lane, "no lane locks")
         elif self._hears_peer():
             reason = Reason(DownReason.PEER_SILENT, None, "the peer does not hear this port")
@@ -658,16 +574,20 @@ class LinkTrainer:
             self._say(f"still seeking: {reason.code.name}", reason.lane)
         self.reason = reason
 
-    def _beats(self) -> bool:
-        return self.phase is Phase.SEEK or self.phase in _TRAINING
+    def _peer_is_down(self) -> bool:
+        said = self._peer_down_ns
+        return said is not None and self._now - said < patience.PEER_SILENCE_NS
+
+    def _talks(self) -> bool:
+        return self.phase is Phase.SEEK or self.phase in TRAINING
 
     def _arm(self) -> None:
         """Ask to be woken when the next thing is due, unless that is asked already."""
         deadlines = []
-        if self._beats():
+        if self._talks():
             deadlines.append(self._next_beat)
-        if self.phase in _TRAINING and self._now < self._since + DWELL_NS:
-            deadlines.append(self._since + DWELL_NS)
+        if self.phase in TRAINING and self._now < self._since + patience.DWELL_NS:
+            deadlines.append(self._since + patience.DWELL_NS)
         if self.phase is Phase.HOLD_OFF:
             deadlines.append(self._hold_until)
         if self.active and self._widen_at is not None:
@@ -680,25 +600,26 @@ class LinkTrainer:
 
     def _beat(self) -> None:
         if self.phase is not Phase.SEEK or self._hears_peer():
-            interval = BEAT_NS
+            interval = patience.BEAT_NS << min(self._beats, patience.BEAT_DOUBLINGS)
         else:
-            interval = SEEK_LIT_NS if self._lit else SEEK_DARK_NS
+            interval = patience.SEEK_LIT_NS if self._receiver.lit else patience.SEEK_DARK_NS
         self._last_beat = self._now
         self._next_beat = self._now + interval
+        self._beats += 1
         self._sequence += 1
         self._out.append(SendTraining(self._beat_lanes(), self._message()))
 
     def _hears_peer(self) -> bool:
-        return self._bound is not None and self._now - self._last_heard < PEER_SILENCE_NS
+        return self._bound is not None and self._now - self._last_heard < patience.PEER_SILENCE_NS
 
     def _beat_lanes(self) -> tuple[int, ...]:
         """All lanes while lanes are in question; then a few of those that the far end hears."""
         peer = self._peer_message
         if self.phase in (Phase.BER_CHECK, Phase.RETRY_START, Phase.ACTIVE) and peer is not None:
             heard = tuple(lanes_of(far_lanes(peer.good, peer.lane_map) & self.config.all_lanes))
-            if len(heard) > STATUS_LANES:
-                first = self._sequence * STATUS_LANES % len(heard)
-                return (heard + heard)[first : first + STATUS_LANES]
+            if len(heard) > patience.STATUS_LANES:
+                first = self._sequence * patience.STATUS_LANES % len(heard)
+                return (heard + heard)[first : first + patience.STATUS_LANES]
             if heard:
                 return heard
         return tuple(range(self.config.lanes))
@@ -711,7 +632,8 @@ class LinkTrainer:
             config.me, self.session, echo_session, self._sequence, self.phase,
             self.reason.code, self.reason.lane, config.lanes, config.line_rate_mbit_per_s,
             config.modulation, config.fec, config.credit_frames, self._now, echo_sent,
-            self._now - echo_came if echo_sent else 0, self._lit, self._locked, self._good(),
+            self._now - echo_came if echo_sent else 0, self._receiver.lit, self._receiver.locked,
+            self._good(),
             self._map.inverted, tuple(self._map.far),
         )  # fmt: skip
 
@@ -730,13 +652,13 @@ class LinkTrainer:
     # ---- light, quality, the peer's carrier ------------------------------------------------------
 
     def _on_light(self, lit: int, locked: int) -> None:
-        brighter = lit & ~self._lit
-        self._lit, self._locked = lit, locked
+        brighter = lit & ~self._receiver.lit
+        self._receiver.lit, self._receiver.locked = lit, locked
         if self.active and (gone := self.rx_lanes & ~(lit & locked)):
             lane = next(lanes_of(gone))
             code = DownReason.CDR_NO_LOCK if lit >> lane & 1 else DownReason.SIGNAL_LOST
             self._move(Step.LOST, Reason(code, lane))
-        elif self.phase in _TRAINING and not lit:
+        elif self.phase in TRAINING and not lit:
             self._move(Step.LOST, Reason(DownReason.SIGNAL_LOST, 0))
         elif (
             self.phase in (Phase.ALIGN, Phase.RETRY_START)
@@ -749,39 +671,22 @@ class LinkTrainer:
         self._improved()
 
     def _on_quality(self, quality: LaneQuality) -> None:
-        self._quality = quality
-        limit, margin = BER_LIMIT[self.config.fec], MARGIN_MIN_DB[self.config.fec]
-        self._passing = sum(
-            1 << lane
-            for lane, (ber, spare) in enumerate(zip(quality.ber, quality.margin_db, strict=True))
-            if ber <= limit and spare >= margin
-        )
-        if self.active:
-            self._watch_quality(quality)
+        self._receiver.measure(quality)
+        if self.active and (worst := self._receiver.worn_out(self.rx_lanes, self._now)) is not None:
+            detail = self._receiver.text(worst)
+            self._move(Step.LOST, Reason(DownReason.BER_TOO_HIGH, worst, detail))
         self._improved()
         self._try_pass()
 
-    def _watch_quality(self, quality: LaneQuality) -> None:
-        if self._now - self._struck < QUALITY_PERIOD_NS and self._strikes:
-            return
-        limit = BER_LIMIT_ACTIVE[self.config.fec]
-        bad = [lane for lane in lanes_of(self.rx_lanes) if quality.ber[lane] > limit]
-        self._struck = self._now
-        self._strikes = self._strikes + 1 if bad else 0
-        if self._strikes >= QUALITY_STRIKES:
-            worst = max(bad, key=lambda lane: quality.ber[lane])
-            reason = Reason(DownReason.BER_TOO_HIGH, worst, self._quality_text(worst))
-            self._move(Step.LOST, reason)
-
     def _improved(self) -> None:
         """Better light ends a wait early."""
-        if self.phase is Phase.HOLD_OFF and self._usable() & ~self._held_lanes:
-            self._hold_until = min(self._hold_until, self._now + HOLD_OFF_CUT_NS)
+        if self.phase is Phase.HOLD_OFF and self._receiver.usable & ~self._held_lanes:
+            self._hold_until = min(self._hold_until, self._now + patience.HOLD_OFF_CUT_NS)
         elif self.active:
             self._consider_widening()
 
     def _consider_widening(self) -> None:
-        if not self.dropped or self._usable() != self.config.all_lanes:
+        if not self.dropped or self._receiver.usable != self.config.all_lanes:
             self._widen_at = None
         elif self._widen_at is None:
             self._widen_at = self._now + self._widen_wait
@@ -789,16 +694,12 @@ class LinkTrainer:
     def _on_carrier(self, event: PeerCarrier) -> None:
         message = event.message
         sender = message.sender
-        if sender == self.config.me or message.sent_ns <= self._newest_carrier.get(sender, -1):
+        if sender == self.config.me or not self._newest_carrier.advance(sender, (message.sent_ns,)):
             return
-        self._newest_carrier[sender] = message.sent_ns
-        self._newest_carrier.move_to_end(sender)
-        if len(self._newest_carrier) > PEERS_REMEMBERED:
-            self._newest_carrier.popitem(last=False)
         bound = self._bound
         if self.active and bound is not None and sender != bound[0]:
             return  # Its training frames will tell, once the known peer is silent.
-        if self.phase not in _TRAINING or sender == self.peer:
+        if self.phase not in TRAINING or sender == self.peer:
             self.peer = sender
             self.peer_reason = Reason(message.reason, message.reason_lane)
         self._peer_down_ns = self._now if message.state is LinkState.DOWN else None
@@ -824,23 +725,4 @@ class LinkTrainer:
         return None
 
 
-PHASE_TEXT = {
-    Phase.SEEK: "seeks its peer",
-    Phase.LOCK: "hears its peer; lanes lock",
-    Phase.MAP: "learns the lane map",
-    Phase.BER_CHECK: "checks errors per lane",
-    Phase.ALIGN: "aligns lanes, measures the round trip",
-    Phase.RETRY_START: "starts the retry layer",
-}
-
-# How far a peer is that says it is in this phase. Others (off, hold-off) are no progress.
-_PEER_RANK = {
-    Phase.SEEK: 0,
-    Phase.LOCK: 2,
-    Phase.MAP: 3,
-    Phase.BER_CHECK: 4,
-    Phase.ALIGN: 5,
-    Phase.RETRY_START: 6,
-    Phase.ACTIVE: 7,
-}
 _BEFORE_ALIGN = frozenset({Phase.SEEK, Phase.LOCK, Phase.MAP, Phase.BER_CHECK, Phase.HOLD_OFF})
