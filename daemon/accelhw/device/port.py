@@ -184,9 +184,10 @@ class Port:
             self.counters.malformed_frames += 1
 
     def _on_carrier(self, message: CarrierMessage, now_ns: int) -> None:
-        if self.optics.hear_carrier(message, now_ns):
+        moved = self.optics.hear_carrier(message, now_ns)
+        self._feed(PeerCarrier(message), now_ns)  # first: it may say why the light goes
+        if moved:
             self._look_at_light(now_ns)
-        self._feed(PeerCarrier(message), now_ns)
 
     def pump(self, now_ns: int) -> bool:
         """Send data that may leave now. True: call again in the next turn."""
