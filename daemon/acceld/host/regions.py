@@ -111,8 +111,7 @@ class Regions:
         facts = self._hardware.card(card)
         name = name or self._made_up_name(card)
         self._check_new(card, name, size, alignment, address, facts.info.hbm_bytes)
-        size = rounded_up(size)
-        self._check_budget(size)
+        self._check_budget(rounded_up(size))
         base = self._place(card, size, alignment, address)
         place = (card, name)
         self._reserved.add(place)
@@ -149,7 +148,7 @@ class Regions:
             await self._hardware.command(UnregisterWindow(0, card, region.region_id))
             hbm = self._hardware.hbm(card)
             # Before the range is free for others: what comes next there starts as zeros.
-            await asyncio.to_thread(hbm.release, region.address, region.size)
+            await asyncio.to_thread(hbm.release, region.address, rounded_up(region.size))
         except OSError as error:
             log.warning("hbm_not_released", region=str(region), error=str(error))
         finally:
@@ -219,7 +218,7 @@ class Regions:
             window.region_id,
             window.key,
             window.base,
-            rounded_up(window.length),
+            window.length,
             time.time_ns(),
         )
         try:
@@ -260,7 +259,7 @@ class Regions:
     def _count(self) -> None:
         totals: Counter[str] = Counter()
         for region in self._regions.values():
-            totals[region.card] += region.size
+            totals[region.card] += rounded_up(region.size)
         self.allocated_bytes = dict(totals)
 
     def counts(self) -> dict[str, int]:
