@@ -7,6 +7,8 @@ import time
 from typing import TextIO
 
 BAR = 28
+WIDTH = 100
+INDENT = " " * 6
 
 
 class Screen:
@@ -38,6 +40,32 @@ class Screen:
         self._out.write(f"\r\x1b[K  {what:<24} {bar} {share:4.0%}  {rate(done, seconds)}")
         self._out.flush()
         self._moving = True
+
+
+class Columns:
+    """Short texts side by side, a line as soon as it is full."""
+
+    def __init__(self, screen: Screen) -> None:
+        self._screen = screen
+        self._row = ""
+        self._cell = 0
+
+    def add(self, text: str) -> None:
+        self._cell = max(self._cell, len(text) + 3)
+        cell = text.ljust(self._cell)
+        if len(INDENT + self._row + cell) > WIDTH:
+            self.end()
+        self._row += cell
+
+    def end(self) -> None:
+        if self._row:
+            self._screen.line(INDENT + self._row.rstrip())
+        self._row = ""
+
+    def finish(self) -> None:
+        """The next texts are of another kind, and of another width."""
+        self.end()
+        self._cell = 0
 
 
 def size(count: float) -> str:

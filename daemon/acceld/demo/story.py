@@ -16,7 +16,7 @@ from accel import Client
 from accel.errors import AccelError
 from accel.plain import word
 from acceld.demo.place import DemoFailed, OwnDaemon, daemon, example, with_transport
-from acceld.demo.screen import Screen, duration, rate, size
+from acceld.demo.screen import Columns, Screen, duration, rate, size
 from acceld.demo.way import Way
 
 START_S = 30.0
@@ -96,7 +96,7 @@ class Demo:
 
     def _power_on(self, client: Client, running: OwnDaemon) -> None:
         self.screen.head("1  Power on")
-        host = self._until(running, START_S, "the daemon is ready", lambda: self._attached(client))
+        host = self._until(running, START_S, "the cards are ready", lambda: self._ready(client))
         say = self.screen.line
         say(f"  daemon  acceld serve, pid {host.daemon_pid}: API, regions, operations; no payload")
         pids = ", ".join(str(worker.pid) for worker in host.workers)
@@ -108,9 +108,10 @@ class Demo:
             )
 
     @staticmethod
-    def _attached(client: Client) -> Any:
+    def _ready(client: Client) -> Any:
+        ready = all(word(card, "state") == "READY" for card in client.cards.list())
         host = client.host()
-        return host if host.chassis_attached else None
+        return host if host.chassis_attached and ready else None
 
     def _until(
         self, running: OwnDaemon, patience_s: float, what: str, found: Callable[[], Any]
@@ -142,20 +143,20 @@ class Demo:
                 f"  frames of EtherType 0x88B5 cross {fibre.transport} {fibre.interface}, "
                 f"MTU {fibre.mtu_bytes}"
             )
-        phase = ""
         last: Any = None
         deadline = time.monotonic() + TRAIN_S
+        columns = Columns(self.screen)
         for step in client.links.train(port):
-            if step.phase != phase:
-                phase = step.phase
-                self.screen.line(f"  {phase.lower().replace('_', ' ')}")
-            if step.text:
-                where = f"lane {step.lane:>2}: " if step.HasField("lane") else ""
-                self.screen.line(f"      {where}{step.text}")
+            if step.HasField("lane"):
+                columns.add(f"lane {step.lane:>2}: {step.text}")
+            elif step.text:
+                columns.finish()
+                self.screen.line(f"  {step.phase.lower().replace('_', ' '):<11}  {step.text}")
             if step.HasField("link"):
                 last = step.link
             if time.monotonic() > deadline:
                 raise DemoFailed(f"{port} did not train within {TRAIN_S:.0f} s")
+        columns.finish()
         link = last or client.links.get(port)
         state = word(link, "state")
         if state not in UP:
