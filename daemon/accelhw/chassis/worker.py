@@ -209,6 +209,8 @@ class CardRunner:
             self._loop.call_at(max(now_ns, self._shown_ns + SHOW_NS), self._show)
         for runner in self._runners:
             runner.arm()
+        if memory.busy:
+            self._loop.soon(self.work)
         deadline_ns = memory.next_deadline_ns() if memory.active else None
         if deadline_ns is not None and (self._armed_ns is None or deadline_ns < self._armed_ns):
             self._armed_ns = deadline_ns
@@ -232,7 +234,8 @@ class CardRunner:
         self._show(now_ns)
         self.settle(now_ns)
 
-    def copy_locally(self, now_ns: int) -> bool:
+    def work(self, now_ns: int) -> bool:
+        """A turn of copies and checksums inside the card."""
         more = self.card.memory.pump(now_ns)
         self.settle(now_ns)
         return more
@@ -299,7 +302,6 @@ class CardRunner:
                 memory.unregister_window(command.region_id)
             case StartTransfer():
                 memory.start(command, now_ns)
-                self._loop.soon(self.copy_locally)
             case CancelTransfer():
                 memory.cancel(command.transfer_id, now_ns)
             case AcknowledgeTransfer():
@@ -317,7 +319,10 @@ class CardRunner:
 def transfer_text(kind: str, transfer: TransferInfo) -> str:
     """One sentence for people about a transfer's step."""
     what = f"{TransferKind(transfer.kind).name} of {transfer.total_bytes} bytes"
-    way = f"{transfer.local_card} with {transfer.remote_card}"
+    ends = [transfer.local_card, transfer.remote_card]
+    if transfer.kind == TransferKind.READ:
+        ends.reverse()
+    way = " to ".join(ends)
     match kind:
         case "TRANSFER_DONE":
             return f"{what}, {way}: done in {transfer.wall_ns / 1e6:.1f} ms, every byte checked"

@@ -328,6 +328,11 @@ class TransferEngine:
         """Whether any transfer is under way here, commanded or passive."""
         return bool(self._pushes or self._sinks or self._locals)
 
+    @property
+    def busy(self) -> bool:
+        """Whether `pump` has something to do."""
+        return bool(self._locals or self._scans)
+
     def passive_transfers(self) -> int:
         return sum(name not in self._jobs for name in (*self._pushes, *self._sinks))
 
@@ -824,7 +829,7 @@ class TransferEngine:
                 self._done(name, local.crc, now_ns)
         if self._scans:
             self._scan(self._scans[0])
-        return bool(self._locals or self._scans)
+        return self.busy
 
     def _copy_slice(self, local: _Local) -> None:
         length = min(COPY_BYTES, local.length - local.moved)
