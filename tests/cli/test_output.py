@@ -196,6 +196,17 @@ def test_training_as_data_is_a_line_per_step(accelctl: Accelctl) -> None:
     assert steps[-1]["link"]["name"] == "cards/card0/links/oe0"
 
 
+def test_the_beginning_of_an_id_is_enough(accelctl: Accelctl, state: State) -> None:
+    state.transfers[0].name = "transfers/" + "ab" * 16
+    state.transfers[1].name = "transfers/" + "ac" * 16
+    assert accelctl("transfer", "list").out.split()[7] == "abababababab"
+    assert "transfer abab" in accelctl("transfer", "show", "abab").out
+    ambiguous = accelctl("transfer", "cancel", "a")
+    assert ambiguous.code == 2
+    assert "'a' is the beginning of 2 transfers" in ambiguous.err
+    assert accelctl("transfer", "show", "ad").code == 3
+
+
 def test_a_resource_name_works_wherever_an_address_does(
     accelctl: Accelctl, daemon: FakeDaemon
 ) -> None:

@@ -50,7 +50,7 @@ COLUMNS = (
     Column("REASON", lambda k: why(k.reason), flexible=True, spare=True),
     Column("PHASE", lambda k: k.phase, wide=True),
     Column("PEER REASON", lambda k: why(k.peer_reason), wide=True, spare=True),
-    Column("MODULATION", lambda k: k.modulation, wide=True),
+    Column("MODULATION", lambda k: k.modulation.upper(), wide=True),
     Column("FEC", lambda k: k.fec, wide=True),
     Column("FIBRE", lambda k: k.fibre.transport, wide=True),
     Column(
@@ -230,7 +230,8 @@ def _reasons(link: Any) -> str:
 def _describe(link: Any) -> tuple[str, list[render.Field]]:
     fibre = link.fibre
     plugged = link.HasField("fibre")
-    rate = f", {link.modulation}, FEC {link.fec}" if link.fec else f", {link.modulation}"
+    modulation = link.modulation.upper()
+    rate = f", {modulation}, FEC {link.fec}" if link.fec else f", {modulation}"
     return short(link.name), [
         ("state", render.state(state_word(link))),
         ("phase", link.phase),
@@ -257,7 +258,7 @@ def _describe(link: Any) -> tuple[str, list[render.Field]]:
         ("round trip", render.optional(link, "rtt_us", lambda v: f"{v:.1f} us")),
         ("epoch", str(link.epoch or "")),
         ("trainings", f"{link.trainings_total}, {link.training_failures_total} failed"),
-        ("went down", f"{link.downs_total} times"),
+        ("times down", str(link.downs_total)),
     ]
 
 

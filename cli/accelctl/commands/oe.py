@@ -29,7 +29,7 @@ COLUMNS = (
     Column(
         "MARGIN dB", lambda e: render.optional(e, "margin_min_db", lambda v: f"{v:.2f}"), right=True
     ),
-    Column("MODULATION", lambda e: e.modulation),
+    Column("MODULATION", lambda e: e.modulation.upper()),
     Column("FEC", lambda e: e.fec),
     Column("Gb/s/LANE", lambda e: render.number(e.line_rate_gbit_per_s, 4), right=True),
     Column("CONNECTOR", lambda e: e.connector, wide=True),
@@ -68,7 +68,7 @@ def show(session: Session, view: View, port: str) -> None:
 def _describe(engine: Any) -> tuple[str, list[render.Field]]:
     return f"{short(engine.name)}  {engine.lane_type}", [
         ("connector", engine.connector),
-        ("modulation", engine.modulation),
+        ("modulation", engine.modulation.upper()),
         ("FEC", engine.fec),
         ("symbol rate", f"{render.number(engine.symbol_rate_gbd, 4)} GBd"),
         ("line rate", f"{render.number(engine.line_rate_gbit_per_s, 4)} Gb/s per lane"),

@@ -14,7 +14,7 @@ from accelctl import render
 from accelctl.commands.card import state_word as card_state
 from accelctl.commands.link import CARRIES_DATA, why
 from accelctl.commands.link import state_word as link_state
-from accelctl.commands.transfer import end_text, percent
+from accelctl.commands.transfer import brief, end_text, percent
 from accelctl.commands.transfer import state_word as transfer_state
 from accelctl.render import Cell, Column
 from accelctl.session import Session
@@ -47,7 +47,7 @@ LINK_COLUMNS = (
     Column("REASON", lambda k: Cell(why(k.reason), "warn"), flexible=True, spare=True),
 )
 TRANSFER_COLUMNS = (
-    Column("TRANSFER", lambda t: render.cut(short(t.name), 12)),
+    Column("TRANSFER", brief),
     Column("STATE", lambda t: render.state(transfer_state(t))),
     Column("SOURCE", lambda t: end_text(t.source), flexible=True),
     Column("TARGET", lambda t: end_text(t.target), flexible=True),

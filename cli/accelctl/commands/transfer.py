@@ -7,7 +7,7 @@ from typing import Any
 import rich_click as click
 
 from accel.address import short
-from accelctl import render
+from accelctl import exits, render
 from accelctl.options import Noun, command, examples, printed, viewed
 from accelctl.params import TRANSFER
 from accelctl.progress import bar
@@ -15,6 +15,9 @@ from accelctl.render import Column
 from accelctl.session import Session
 from accelctl.several import each
 from accelctl.view import View
+
+ID_LENGTH = 32  # hex digits
+BRIEF = 12
 
 
 def state_word(transfer: Any) -> str:
@@ -39,8 +42,31 @@ def speed(transfer: Any) -> str:
     return render.optional(transfer, "wall_gbyte_per_s", lambda v: f"{v:.2f}")
 
 
+def brief(transfer: Any) -> str:
+    """The beginning of its id, which every command takes as long as it is the only such one."""
+    return short(transfer.name)[:BRIEF]
+
+
+def find(session: Session, text: str) -> str:
+    """The whole id that begins like this; the text itself when none or no single one does."""
+    if len(text) >= ID_LENGTH:
+        return text
+    names = [short(transfer.name) for transfer in session.client.transfers.list()]
+    fits = [name for name in names if name.startswith(text)]
+    if text in names or not fits:
+        return text
+    if len(fits) > 1:
+        few = ", ".join(name[:ID_LENGTH] for name in fits[:3])
+        raise exits.Failed(
+            f"{text!r} is the beginning of {len(fits)} transfers ({few}); write more of it",
+            exits.USAGE,
+            "AMBIGUOUS",
+        )
+    return fits[0]
+
+
 COLUMNS = (
-    Column("TRANSFER", lambda t: short(t.name)),
+    Column("TRANSFER", brief),
     Column("STATE", lambda t: render.state(state_word(t))),
     Column("SOURCE", lambda t: end_text(t.source)),
     Column("TARGET", lambda t: end_text(t.target)),
@@ -49,6 +75,7 @@ COLUMNS = (
     Column("GB/s", speed, right=True),
     Column("ERROR", lambda t: t.error, flexible=True, spare=True),
     Column("KIND", lambda t: _kind_word(t), wide=True),
+    Column("ID", lambda t: short(t.name), wide=True),
     Column("LINKS", lambda t: " ".join(map(short, t.links)), wide=True),
     Column(
         "MODELLED",
@@ -95,7 +122,8 @@ def list_(session: Session, view: View, active: bool) -> None:
 @click.argument("transfer", type=TRANSFER)
 @viewed
 def show(session: Session, view: View, transfer: str) -> None:
-    """Show one transfer in full."""
+    """Show one transfer in full. The beginning of its id is enough, here and elsewhere."""
+    transfer = find(session, transfer)
     view.one(lambda: session.client.transfers.get(transfer), lambda t: view.detail(*describe(t)))
 
 
@@ -106,7 +134,7 @@ def show(session: Session, view: View, transfer: str) -> None:
 def cancel(session: Session, view: View, transfers: tuple[str, ...]) -> None:
     """Cancel transfers. The target keeps what had arrived."""
     with each(transfers) as work:
-        done = work(session.client.transfers.cancel)
+        done = work(lambda text: session.client.transfers.cancel(find(session, text)))
         view.results(done, lambda t: f"{short(t.name)} is {state_word(t)}, {percent(t)} good")
 
 
@@ -123,6 +151,7 @@ def watch(session: Session, view: View, transfer: str) -> None:
     from accel.transfer import check
     from accelctl import formats
 
+    transfer = find(session, transfer)
     last: Any = None
     with bar(session, transfer) as advance:
         for last in session.client.transfers.follow(transfer):
