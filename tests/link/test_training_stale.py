@@ -85,6 +85,26 @@ def test_what_was_said_in_an_earlier_life_moves_nothing(seed: int) -> None:
     assert pair.run_until(pair.both_agree, 10)
 
 
+@pytest.mark.parametrize("phase", [Phase.LOCK, Phase.MAP, Phase.BER_CHECK])
+def test_what_was_heard_before_starting_over_proves_no_lane(phase: Phase) -> None:
+    """The far end keeps its session when we start over in the middle; its old frames are old."""
+    pair = Recorder(1)
+    pair.enable()
+    assert pair.run_until(lambda: pair.a.trainer.phase is Phase.ALIGN, 5)
+    old = [event for event in pair.heard["a"] if isinstance(event, FrameHeard)]
+    session = pair.b.trainer.session
+    pair.retrain("a")
+    assert pair.run_until(lambda: pair.a.trainer.phase is phase, 5)
+    assert pair.b.trainer.session == session
+    trainer = pair.a.trainer
+    before = picture(trainer)
+    for event in old:
+        crossed = replace(event.training, tx_lane=event.training.tx_lane ^ 1)
+        trainer.handle(replace(event, training=crossed), pair.now_ns)
+        assert picture(trainer) == before
+    assert pair.run_until(pair.both_agree, 10)
+
+
 def test_frames_of_a_second_port_on_the_fibre_do_not_disturb_an_up_link() -> None:
     pair = Recorder(1)
     pair.enable()

@@ -12,6 +12,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from accelhw.link import patience
+from accelhw.link.epoch import link_epoch
 from accelhw.link.events import (
     Action,
     DataHeard,
@@ -50,8 +51,6 @@ from accelhw.link.newest import Newest
 from accelhw.link.receiver import Receiver
 from accelhw.model.link import DownReason, LinkState, PeerId, Reason
 from accelhw.model.profile import Profile
-from accelhw.wire.checksum import crc32c
-from accelhw.wire.identity import pack_peer
 from accelhw.wire.training import TrainingMessage
 
 
@@ -641,13 +640,8 @@ class LinkTrainer:
         self._out.append(Report(text, lane))
 
     def _common_epoch(self) -> int:
-        """The same number at both ends, and another one for each pair of sessions."""
         assert self._bound is not None
-        ends = sorted(
-            pack_peer(who) + session.to_bytes(8, "big")
-            for who, session in ((self.config.me, self.session), self._bound)
-        )
-        return crc32c(b"".join(ends)) or 1
+        return link_epoch((self.config.me, self.session), self._bound)
 
     # ---- light, quality, the peer's carrier ------------------------------------------------------
 

@@ -29,6 +29,7 @@ from accelhw.link.events import (
     WakeAt,
     Woke,
 )
+from accelhw.link.lanemap import far_lanes
 from accelhw.link.training import LinkTrainer, TrainerConfig
 from accelhw.model.config import Fibre, FibreEnd, TransportKind
 from accelhw.model.ids import PortId
@@ -219,7 +220,16 @@ class LinkPair:
         return self.a.up is not None and self.b.up is not None
 
     def both_agree(self) -> bool:
-        return self.both_up() and self.a.up.epoch == self.b.up.epoch  # type: ignore[union-attr]
+        """Both are up and tell the same story about one link."""
+        a, b = self.a.up, self.b.up
+        if a is None or b is None or a.epoch != b.epoch:
+            return False  # One of them has yet to notice.
+        ends = ((a, b), (b, a))
+        return (
+            a.width == b.width
+            and (a.peer, b.peer) == (self.b.me, self.a.me)
+            and all(far_lanes(near.rx_lanes, near.lane_map) == far.tx_lanes for near, far in ends)
+        )
 
     def at(self, seconds: float, act: Callable[[], None]) -> None:
         self._at(self.now_ns + round(seconds * SECOND_NS), act)
