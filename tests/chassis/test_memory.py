@@ -45,7 +45,7 @@ def machine(tmp_path, group="", **limits):
         folder.mkdir(parents=True, exist_ok=True)
         (folder / "memory.max").write_text(f"{limit}\n")
         (folder / "memory.current").write_text(f"{used}\n")
-    return available_bytes(proc, cgroups)
+    return available_bytes(proc, tmp_path / "node", cgroups)
 
 
 def test_a_control_group_s_limit_counts_also_one_above(tmp_path):
@@ -56,6 +56,19 @@ def test_a_control_group_s_limit_counts_also_one_above(tmp_path):
     limits = {"a": (2048 * kib, 1024 * kib), "a__b": (4096 * kib, 0)}
     assert machine(tmp_path / "above", "a/b", **limits) == 1024 * kib
     assert machine(tmp_path / "over", "a", a=(10, 20)) == 0
+
+
+def test_a_sandbox_that_hides_the_machine_s_figures_shows_its_nodes(tmp_path):
+    for number in range(2):
+        folder = tmp_path / f"node{number}"
+        folder.mkdir()
+        (folder / "meminfo").write_text(
+            f"Node {number} MemTotal: 4096 kB\nNode {number} MemFree:   100 kB\n"
+            f"Node {number} Active(file): 30 kB\nNode {number} Inactive(file): 10 kB\n"
+        )
+    assert available_bytes(tmp_path, tmp_path, tmp_path) == 2 * 120 * 1024
+    total = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    assert available_bytes(tmp_path, tmp_path / "none", tmp_path) == total // 2
 
 
 def test_this_machine_has_some():

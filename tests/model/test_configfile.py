@@ -3,9 +3,13 @@
 from pathlib import Path
 
 import pytest
+import tomlkit
+from hypothesis import given
+from hypothesis import strategies as st
 
 from accelhw.model.config import Config, FibreEnd, TransportKind
-from accelhw.model.configfile import load, render
+from accelhw.model.configfile import CARD_KEYS, DAEMON_KEYS, HARDWARE_KEYS, load, render
+from accelhw.model.fibretable import FIBRE_KEYS
 from accelhw.model.ids import PortId
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
@@ -341,6 +345,45 @@ def test_an_empty_file_is_told_what_to_add():
 def test_too_many_cards():
     text = "".join(f'[[card]]\nname = "c{n}"\nprofile = "single"\n' for n in range(65))
     assert mistakes(text) == ["1: card: 65 cards; at most 64 fit into one chassis"]
+
+
+keys = st.sampled_from(sorted({*CARD_KEYS, *FIBRE_KEYS, *HARDWARE_KEYS, *DAEMON_KEYS, "x"}))
+leaves = st.one_of(
+    st.sampled_from(["card0", "card1", "card0/oe0", "card1/oe3", "oio", "dr8", "tap", "netdev"]),
+    st.text(max_size=8),
+    st.integers(-(2**63), 2**63 - 1),
+    st.floats(),
+    st.booleans(),
+    st.lists(st.integers(-2, 17), max_size=17),
+    st.just({}),
+)
+tables = st.dictionaries(keys, leaves, max_size=6)
+documents = st.fixed_dictionaries(
+    {},
+    optional={
+        "card": st.lists(tables, max_size=3) | leaves,
+        "fibre": st.lists(tables, max_size=3) | leaves,
+        "hardware": tables | leaves,
+        "daemon": tables | leaves,
+        "": leaves,
+    },
+)
+
+
+@given(documents)
+def test_any_document_is_read_or_its_mistakes_have_lines_and_remedies(document):
+    text = tomlkit.dumps(document)
+    found = load(text)
+    if isinstance(found, list):
+        assert found
+        lines = text.count("\n") + 1
+        assert all(1 <= m.line <= lines and m.key and m.problem and m.remedy for m in found)
+        assert [m.line for m in found] == sorted(m.line for m in found)
+
+
+@given(st.text(max_size=60))
+def test_any_text_is_read_or_refused(text):
+    assert load(text)
 
 
 def test_mistakes_are_shown_as_compilers_do():

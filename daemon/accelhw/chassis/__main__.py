@@ -9,6 +9,7 @@ import signal
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from accelhw.chassis.notify import notify
 from accelhw.chassis.process import allow_many_files, die_with_parent, keep_rights_to_ourselves
@@ -97,6 +98,8 @@ def _read(path: Path) -> Config:
 async def _run(
     config: Config, socket: Path, log_format: str, worker_command: Sequence[str] | None
 ) -> int:
+    import structlog
+
     from accelhw.chassis import logs  # Late, so that a mistake in the file is told at once.
     from accelhw.chassis.app import Chassis
     from accelhw.chassis.device_server import SocketInUse
@@ -114,6 +117,7 @@ async def _run(
             asked.set_result(status)
 
     loop.add_signal_handler(signal.SIGTERM, ask, EXIT_OK)
+    loop.add_signal_handler(signal.SIGHUP, ask, EXIT_OK)  # The terminal went: clean up, too.
     loop.add_signal_handler(signal.SIGINT, ask, EXIT_INTERRUPTED)
 
     chassis = Chassis(
@@ -134,10 +138,16 @@ async def _run(
     except OSError as error:
         raise Failure(EXIT_PRECONDITION, f"the chassis cannot start: {error}") from error
     notify(f"READY=1\nSTATUS={len(config.cards)} cards, {len(config.fibres)} fibres")
-    status = await asked
+    running = asyncio.create_task(chassis.run())
+    ends: list[asyncio.Future[Any]] = [asked, running]
+    await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
+    if running.done() and not asked.done():
+        structlog.get_logger().error("chassis_broke", exc_info=running.exception())
+        ask(EXIT_INTERNAL)
     notify("STOPPING=1")
     await chassis.stop()
-    return status
+    await asyncio.gather(running, return_exceptions=True)
+    return asked.result()
 
 
 if __name__ == "__main__":

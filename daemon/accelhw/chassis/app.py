@@ -68,7 +68,7 @@ class Chassis:
         self._config = config
         self._log_format = log_format
         self._started_ns = time.time_ns()
-        self.plan = make_plan(config, os.cpu_count() or 1)
+        self.plan = make_plan(config, len(os.sched_getaffinity(0)))
         self.journal = Journal(time.time_ns)
         self.registers = Registers.at_power_on(self.plan.cards)
         self._fabric = Fabric(self.boot_id, config.fibres)
@@ -115,6 +115,10 @@ class Chassis:
             )
         await asyncio.to_thread(self._fabric.build)
         await self.supervisor.start()
+
+    async def run(self) -> None:
+        """Until something of the chassis itself breaks; raises what did."""
+        await self.supervisor.run()
 
     async def stop(self) -> None:
         """Power off: nothing of ours stays."""

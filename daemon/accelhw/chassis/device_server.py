@@ -134,6 +134,8 @@ class DeviceServer:
             await driver.run()
         except (ChannelClosed, MalformedMessage, TimeoutError) as error:
             log.warning("driver_dropped", pid=pid, reason=str(error) or "no hello came")
+        except Exception:
+            log.exception("driver_failed", pid=pid)  # Ours to mend; the hardware goes on.
         finally:
             if driver is None:
                 connection.close()

@@ -50,13 +50,37 @@ def budget_bytes(asked_bytes: int | None, available_bytes: int) -> int:
     return asked_bytes
 
 
-def available_bytes(proc: Path = Path("/proc"), cgroups: Path = Path("/sys/fs/cgroup")) -> int:
+def available_bytes(
+    proc: Path = Path("/proc"),
+    nodes: Path = Path("/sys/devices/system/node"),
+    cgroups: Path = Path("/sys/fs/cgroup"),
+) -> int:
     """Memory that can be had without pressing others: of the machine, and of our control group."""
-    available = 0
-    for line in (proc / "meminfo").read_text().splitlines():
-        if line.startswith("MemAvailable:"):
-            available = int(line.split()[1]) << 10
-    return min([available, *_left_in_groups(proc, cgroups)])
+    return min([_left_in_machine(proc, nodes), *_left_in_groups(proc, cgroups)])
+
+
+def _left_in_machine(proc: Path, nodes: Path) -> int:
+    try:
+        return _kib(proc / "meminfo")["MemAvailable"] << 10
+    except (OSError, KeyError):
+        pass  # A sandbox may show processes only (ProcSubset=pid); the nodes' own figures do, too.
+    left_kib = 0
+    for path in nodes.glob("node[0-9]*/meminfo"):
+        node = _kib(path)
+        cache_kib = node.get("Active(file)", 0) + node.get("Inactive(file)", 0)
+        left_kib += node.get("MemFree", 0) + (cache_kib + node.get("SReclaimable", 0)) // 2
+    # Without either, half of the machine is a guess that a budget may start from.
+    return left_kib << 10 or os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 2
+
+
+def _kib(path: Path) -> dict[str, int]:
+    """`MemFree: 12 kB`, or `Node 0 MemFree: 12 kB`, by name."""
+    found = {}
+    for line in path.read_text().splitlines():
+        name, _, value = line.partition(":")
+        if value.endswith(" kB"):
+            found[name.split()[-1]] = int(value.split()[0])
+    return found
 
 
 def _left_in_groups(proc: Path, cgroups: Path) -> list[int]:

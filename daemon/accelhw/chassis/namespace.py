@@ -83,6 +83,10 @@ def _enter_and(name: str, work: Callable[[], T]) -> T:
     try:
         with opened(name) as fd:
             _call("setns", fd, CLONE_NEWNET)
+    except FileNotFoundError:
+        raise NamespaceError(
+            f"there is no network namespace {name!r}; make it: ip netns add {name}"
+        ) from None
     except OSError as error:
         raise NamespaceError(
             f"network namespace {name!r} cannot be entered ({os.strerror(error.errno or 0)});"

@@ -97,6 +97,10 @@ class Supervisor:
         """Until each worker has said that its cards answer."""
         await asyncio.gather(*(worker.ready.wait() for worker in self._workers))
 
+    async def run(self) -> None:
+        """Until the watch over a worker itself breaks; raises what broke it."""
+        await asyncio.gather(*(worker.task for worker in self._workers if worker.task))
+
     async def stop(self) -> None:
         """Power off: closed control sockets are the word; who does not hear it is killed."""
         self._stop.set()

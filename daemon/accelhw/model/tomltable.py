@@ -5,6 +5,7 @@ What is wrong is read as absent, so that reading goes on and one run tells all m
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
@@ -13,6 +14,8 @@ from accelhw.model.ids import nearest
 from accelhw.model.tomllines import Path
 
 N = TypeVar("N", int, float)
+
+_BARE = re.compile(r"[A-Za-z0-9_-]+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +47,8 @@ class Table:
 
     def complain(self, key: str, problem: str, remedy: str, element: int | None = None) -> None:
         line = self.line(key) if element is None else self.line(key, element)
-        name = f"{self.noun}.{key}" if self.noun else key
+        written = key if _BARE.fullmatch(key) else repr(key)
+        name = f"{self.noun}.{written}" if self.noun else written
         self.mistakes.append(Mistake(line, name, problem, remedy))
 
     def refuse_unknown(self, known: Sequence[str], what: str = "key") -> None:
@@ -140,3 +144,9 @@ def shown(value: object) -> str:
         return f"{value:.12g}"
     text = repr(value)
     return text if len(text) <= 40 else text[:37] + "..."
+
+
+def split(error: ValueError) -> tuple[str, str]:
+    """A message of the form "what is wrong; what works", as problem and remedy."""
+    problem, _, remedy = str(error).partition("; ")
+    return problem, remedy
