@@ -10,7 +10,8 @@ from accelhw.model.transfer import TransferStatus
 
 @dataclass(frozen=True, slots=True)
 class Region:
-    """An allocated range of a card's HBM. `address` and `size` in bytes, multiples of 4096."""
+    """An allocated range of a card's HBM, in bytes. `address` is a multiple of 4096; what is left of
+    the last page after `size` belongs to nobody."""
 
     card: str
     name: str

@@ -42,6 +42,10 @@ class EventLog:
     def newest_revision(self) -> int:
         return self._store.newest_revision
 
+    @property
+    def oldest_revision(self) -> int:
+        return self._store.oldest_revision
+
     def take(self, event: Event) -> None:
         """An event of the hardware; kept and acknowledged soon, in order."""
         self._put(
@@ -104,11 +108,13 @@ class EventLog:
     ) -> list[StoredEvent]:
         return self._store.events(after, before, limit, descending, subject, min_severity)
 
-    async def watch(self, after: int | None, subject: str = "") -> AsyncIterator[StoredEvent]:
-        """Events past a revision, then each new one, for ever. `after` None: only new ones; 0: from
-        the oldest kept. Raises OutOfRange when that revision is no longer, or not yet, kept."""
+    async def watch(self, after: int, subject: str = "") -> AsyncIterator[StoredEvent]:
+        """Events past a revision, then each new one, for ever.
+
+        Raises OutOfRange when what follows that revision is no longer, or not yet, kept.
+        """
         newest = self._store.newest_revision
-        position = newest if after is None else after
+        position = after
         if position > newest:
             raise OutOfRange(
                 "REVISION_UNKNOWN",
@@ -116,8 +122,6 @@ class EventLog:
                 " replaced? Start from 0",
                 newest_revision=newest,
             )
-        if position == 0:
-            position = self._store.oldest_revision - 1
         while True:
             seen = self._appended.count
             if position < self._store.oldest_revision - 1:

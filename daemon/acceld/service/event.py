@@ -40,7 +40,14 @@ class EventServicer(event_pb2_grpc.EventServiceServicer):  # type: ignore[misc]
 
     async def WatchEvents(self, request: Any, context: Any) -> AsyncIterator[event_pb2.Event]:
         after = request.after_revision if request.HasField("after_revision") else None
-        async for event in self._host.events.watch(after, _subject(request.subject)):
+        subject = _subject(request.subject)
+        if after is None:
+            # The header tells that what happens from now on will come.
+            after = self._host.events.newest_revision
+            await context.send_initial_metadata(())
+        elif after == 0:
+            after = self._host.events.oldest_revision - 1
+        async for event in self._host.events.watch(after, subject):
             yield convert.event(event)
 
 

@@ -265,9 +265,7 @@ class Store:
     def close(self) -> None:
         with self._lock:
             self._db.close()
-            if self._folder_lock is not None:
-                os.close(self._folder_lock)
-                self._folder_lock = None
+            self._unlock_folder()
 
     # ---- below the nouns ----------------------------------------------------------------------
 
@@ -316,15 +314,21 @@ class Store:
         except sqlite3.DatabaseError as error:
             db.close()
             if any(word in str(error) for word in _NOT_OURS):
+                self._unlock_folder()
                 raise StoreUnusable(
                     f"{path} is damaged ({error}). Move it away and start again:"
                     f" mv {path} {path}.damaged; the names of regions, the event log and link"
                     " settings start anew"
                 ) from error
             if "locked" in str(error):
+                self._unlock_folder()
                 raise StoreLocked(f"{path} is used by another program") from error
             self.trouble = f"{path}: {error}"
             return self._copy_of(path)
+        except StoreUnusable:
+            db.close()
+            self._unlock_folder()
+            raise
 
     def _copy_of(self, path: Path) -> sqlite3.Connection:
         """What can be read of a store that cannot be written, in memory."""
@@ -338,6 +342,11 @@ class Store:
             memory = self._open_memory(fresh=False)
         _bring_up(memory)
         return memory
+
+    def _unlock_folder(self) -> None:
+        if self._folder_lock is not None:
+            os.close(self._folder_lock)
+            self._folder_lock = None
 
     @staticmethod
     def _lock_folder(folder: Path) -> int | None:
@@ -364,7 +373,7 @@ def _check(db: sqlite3.Connection, path: Path) -> None:
         )
     verdict = db.execute("PRAGMA quick_check(1)").fetchone()[0]
     if verdict != "ok":
-        raise sqlite3.DatabaseError(f"malformed: {verdict}")
+        raise sqlite3.DatabaseError("malformed: " + " ".join(verdict.split()))
 
 
 def _bring_up(db: sqlite3.Connection) -> None:

@@ -17,7 +17,7 @@ def collect(snapshot: HostSnapshot) -> list[Family]:
     los = gauge("accel_lane_los", "1 while no light arrives.")
     lol = gauge("accel_lane_lol", "1 while the receiver has no lock.")
     used = gauge("accel_lane_used", "1 while the lane carries data.")
-    symbols = counter("accel_lane_rx_bits_total", "Bits that passed the receiver, idle or not.")
+    received = counter("accel_lane_rx_bytes_total", "Bytes of the line received, idle or not.")
     errors = counter("accel_lane_pre_fec_errors_total", "Bit errors before FEC.")
     los_count = counter("accel_lane_los_events_total", "Times the light was lost.")
     lol_count = counter("accel_lane_lol_events_total", "Times the lock was lost.")
@@ -34,11 +34,11 @@ def collect(snapshot: HostSnapshot) -> list[Family]:
         los.add_all(at, rows["los"].tolist())
         lol.add_all(at, rows["lol"].tolist())
         used.add_all(at, rows["used"].tolist())
-        symbols.add_all(at, rows["rx_bits"].tolist())
+        received.add_all(at, (rows["rx_bits"] / 8).tolist())
         errors.add_all(at, rows["pre_fec_errors"].tolist())
         los_count.add_all(at, rows["los_count"].tolist())
         lol_count.add_all(at, rows["lol_count"].tolist())
     return [
         tx_power, rx_power, bias, margin, q, ber, tx_on, los, lol, used,
-        symbols, errors, los_count, lol_count,
+        received, errors, los_count, lol_count,
     ]  # fmt: skip

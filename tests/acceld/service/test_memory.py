@@ -13,8 +13,8 @@ import crc32c
 import pytest
 
 from accel.v1 import memory_pb2
-from accelhw.interface.messages import Completion, RegisterWindow, UnregisterWindow
 from acceld.host.operations import RANDOM_BLOCK_BYTES, random_block
+from accelhw.interface.messages import Completion, RegisterWindow, UnregisterWindow
 
 from ..conftest import Daemon, refusal, until
 from ..fake_hardware import FakeHardware

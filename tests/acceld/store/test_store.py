@@ -1,0 +1,168 @@
+"""What outlives a restart, and what happens when the disk does not want it."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from acceld.records import Boot, NewEvent, Region, Slice, Transfer
+from acceld.store.store import FILE_NAME, Store, StoreLocked, StoreUnusable
+from accelhw.model.ids import PortId
+from accelhw.model.transfer import TransferKind, TransferState, TransferStatus
+
+REGION = Region("card0", "weights", 1, 2**32 - 1, 4096, 8192, 7)
+
+
+def event(sequence: int = 0, subject: str = "card0", severity: int = 1) -> NewEvent:
+    return NewEvent(5, severity, "LINK_UP", subject, "Up.", {"lanes": 8}, sequence)
+
+
+def transfer(number: int, state: TransferState) -> Transfer:
+    status = TransferStatus(
+        f"{number:032x}", TransferKind.WRITE, state, "card0", "card1", 100, links=("card0/oe0",)
+    )
+    return Transfer(Slice("card0", "a"), Slice("card1", "", 3, 9, 4096), status, number)
+
+
+def test_all_of_it_is_there_after_a_restart(tmp_path: Path) -> None:
+    store = Store.in_folder(tmp_path)
+    store.set_boot("b1")
+    store.put_region(REGION)
+    store.set_link_admin(PortId("card0", 1), False)
+    store.set_channel_map("card0", {0: 1, 1: 0})
+    store.append_events([event(1), event(2)])
+    running = transfer(1, TransferState.RUNNING)
+    store.put_transfer(running)
+    store.close()
+
+    again = Store.in_folder(tmp_path)
+    assert again.boot() == Boot("b1", 2)
+    assert again.regions() == [REGION]
+    assert again.link_admin() == {PortId("card0", 1): False}
+    assert again.channel_maps() == {"card0": {0: 1, 1: 0}}
+    assert [e.revision for e in again.events()] == [1, 2]
+    assert again.transfers(active_only=True) == [running]
+    assert again.append_events([event(3)])[0].revision == 3
+    again.close()
+
+
+@settings(max_examples=50, deadline=None)
+@given(st.lists(st.lists(st.integers(0, 30), max_size=6), max_size=12), st.integers(3, 20))
+def test_revisions_have_no_hole_and_no_event_is_kept_twice(
+    batches: list[list[int]], kept: int
+) -> None:
+    store = Store(None, events_max=kept)
+    newest_sequence, expected = 0, 0
+    for batch in batches:
+        stored = store.append_events([event(sequence) for sequence in batch])
+        for sequence in batch:
+            if sequence == 0 or sequence > newest_sequence:
+                expected += 1
+                newest_sequence = max(newest_sequence, sequence)
+        assert store.newest_revision == expected
+        assert [e.revision for e in stored] == list(range(expected - len(stored) + 1, expected + 1))
+    revisions = [e.revision for e in store.events()]
+    assert revisions == list(range(max(1, expected - kept + 1), expected + 1))
+    assert store.oldest_revision == max(1, expected - kept + 1)
+    store.close()
+
+
+def test_events_of_a_subject_are_those_of_it_and_inside_it() -> None:
+    store = Store(None)
+    for subject in ("card0", "card0/oe1", "card0:weights", "card01", "card1", "daemon"):
+        store.append_events([event(subject=subject)])
+    assert [e.subject for e in store.events(subject="card0")] == [
+        "card0", "card0/oe1", "card0:weights",
+    ]  # fmt: skip
+    store.close()
+
+
+def test_old_ended_transfers_are_forgotten_and_running_ones_never() -> None:
+    store = Store(None, transfers_max=3)
+    store.put_transfer(transfer(0, TransferState.RUNNING))
+    for number in range(1, 6):
+        store.put_transfer(transfer(number, TransferState.DONE))
+    assert [t.created_ns for t in store.transfers()] == [5, 4, 3, 0]
+    store.close()
+
+
+def test_a_full_disk_is_told_once_and_the_store_goes_on_in_memory(tmp_path: Path) -> None:
+    store = Store.in_folder(tmp_path)
+    store.put_region(REGION)
+    told: list[str] = []
+    store.on_trouble = told.append
+    # SQLite says "database or disk is full" at this bound, as it does for a disk.
+    pages = store._db.execute("PRAGMA page_count").fetchone()[0]
+    store._db.execute(f"PRAGMA max_page_count = {pages}")
+    for number in range(1, 400):
+        store.append_events([event(number)])
+    assert len(told) == 1
+    assert "full" in told[0]
+    assert not store.is_durable
+    assert store.regions() == [REGION]
+    assert [e.revision for e in store.events()] == list(range(1, 400))
+    store.close()
+    assert Store.in_folder(tmp_path).regions() == [REGION]
+
+
+def test_a_store_that_cannot_be_written_is_read_and_kept_in_memory(tmp_path: Path) -> None:
+    store = Store.in_folder(tmp_path)
+    store.put_region(REGION)
+    store.close()
+    path = tmp_path / FILE_NAME
+    path.chmod(0o444)
+    tmp_path.chmod(0o555)
+    pid = os.fork()
+    if pid == 0:  # Root writes everywhere; somebody else does not.
+        code = 1
+        try:
+            if os.getuid() == 0:
+                os.chown(tmp_path, 65534, -1)
+                for parent in tmp_path.parents[:2]:
+                    parent.chmod(0o755)
+                os.setuid(65534)
+            denied = Store.in_folder(tmp_path)
+            denied.append_events([event(1)])
+            good = denied.regions() == [REGION] and denied.trouble and not denied.is_durable
+            code = 0 if good else 2
+        finally:
+            os._exit(code)
+    assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
+    tmp_path.chmod(0o755)
+
+
+@pytest.mark.parametrize("junk", [b"this is no database at all" * 50, None])
+def test_a_damaged_store_is_named_with_what_to_do(tmp_path: Path, junk: bytes | None) -> None:
+    path = tmp_path / FILE_NAME
+    if junk is None:
+        store = Store.in_folder(tmp_path)
+        store.append_events([event(n) for n in range(1, 500)])
+        store.close()
+        data = bytearray(path.read_bytes())
+        data[4096:20480] = b"\xaa" * 16384
+        path.write_bytes(data)
+    else:
+        path.write_bytes(junk)
+    with pytest.raises(StoreUnusable, match=r"acceld\.db.*mv .*acceld\.db"):
+        Store.in_folder(tmp_path)
+
+
+def test_a_store_of_a_newer_daemon_is_left_alone(tmp_path: Path) -> None:
+    with sqlite3.connect(tmp_path / FILE_NAME) as db:
+        db.execute("PRAGMA user_version = 99")
+    db.close()
+    with pytest.raises(StoreUnusable, match="newer"):
+        Store.in_folder(tmp_path)
+
+
+def test_two_daemons_cannot_share_a_folder(tmp_path: Path) -> None:
+    store = Store.in_folder(tmp_path)
+    with pytest.raises(StoreLocked, match="--state-dir"):
+        Store.in_folder(tmp_path)
+    store.close()
+    Store.in_folder(tmp_path).close()
