@@ -57,7 +57,11 @@ class Failed(Exception):
 
 
 class Interrupted(Exception):
-    """Ctrl-C, or a signal that means the same."""
+    """Ctrl-C, or a signal that means the same; an empty message where that is the normal end."""
+
+    def __init__(self, message: str = "interrupted") -> None:
+        super().__init__(message)
+        self.message = message
 
 
 class ReaderGone(Exception):

@@ -126,11 +126,10 @@ def run(arguments: Sequence[str]) -> int:
         return code if isinstance(code, int) else exits.OK
     except click.UsageError as error:
         return exits.report(_usage(error), as_json=as_json)
-    except (click.Abort, KeyboardInterrupt, exits.Interrupted):
-        if sys.stderr.isatty():
-            print(file=sys.stderr)  # The terminal has shown ^C.
-        print("accelctl: interrupted", file=sys.stderr)
-        return exits.INTERRUPTED
+    except exits.Interrupted as error:
+        return _interrupted(error.message)
+    except (click.Abort, KeyboardInterrupt):
+        return _interrupted("interrupted")
     except exits.ReaderGone:
         # It has seen enough. Python would complain once more at its own end.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -149,6 +148,14 @@ def run(arguments: Sequence[str]) -> int:
             ),
             as_json=as_json,
         )
+
+
+def _interrupted(message: str) -> int:
+    if sys.stderr.isatty():
+        print(file=sys.stderr)  # The terminal has shown ^C.
+    if message:
+        print(f"accelctl: {message}", file=sys.stderr)
+    return exits.INTERRUPTED
 
 
 def _usage(error: click.UsageError) -> exits.Failed:

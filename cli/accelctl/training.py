@@ -53,8 +53,19 @@ def line(step: Any, took_ms: float, colored: bool) -> str:
     return f"{took_ms:6.0f} ms  {painted}  {step.phase:<11}  {lane:<7}  {text}".rstrip()
 
 
+def ranges(numbers: Iterable[int]) -> str:
+    """`0-3 5 8-9`."""
+    runs: list[list[int]] = []
+    for number in sorted(numbers):
+        if runs and number == runs[-1][-1] + 1:
+            runs[-1].append(number)
+        else:
+            runs.append([number])
+    return " ".join(str(run[0]) if len(run) == 1 else f"{run[0]}-{run[-1]}" for run in runs)
+
+
 class Phases:
-    """Lanes of one phase share a line: `  12 ms  TRAINING  LOCK  lanes 0 1 2 3`."""
+    """Lanes of one phase share a line: `  12 ms  TRAINING  LOCK  4 lanes: 0-3`."""
 
     def __init__(self, view: View, colored: bool) -> None:
         self._view = view
@@ -77,7 +88,8 @@ class Phases:
         painted = render.paint(state.ljust(8), render.STATE_STYLES.get(state, ""), self._colored)
         head = f"{took_ms:6.0f} ms  {painted}  {step.phase:<11}  "
         room = render.terminal_width() - 34
-        lanes = f"{len(self._lanes)} lanes: " + " ".join(map(str, sorted(self._lanes)))
+        count = len(self._lanes)
+        lanes = f"{count} lane{'' if count == 1 else 's'}: {ranges(self._lanes)}"
         self._view.write(ERASE + head + render.cut(lanes, max(room, 10)))
 
     def close(self) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import sys
 import time
 from collections.abc import Callable, Iterable, Sequence
@@ -9,10 +10,13 @@ from typing import Any
 
 from accel.errors import AccelError
 from accelctl import formats, render
+from accelctl.exits import Interrupted
 from accelctl.render import Column
 from accelctl.session import Session
 
-CLEAR = "\x1b[H\x1b[2J\x1b[3J"
+HOME = "\x1b[H"
+LINE_END = "\x1b[K\n"  # erases what the round before left in this line
+REST = "\x1b[J"
 
 Row = Any  # a message of the API, or a plain dict that a command made itself
 
@@ -22,6 +26,7 @@ class View:
 
     def __init__(self, session: Session) -> None:
         self.session = session
+        self._drawn = False
 
     # ---- lists and single things -----------------------------------------------------------------
 
@@ -120,6 +125,21 @@ class View:
         if every_s is None:
             self.write(produce())
             return
+        try:
+            self._forever(produce, every_s)
+        except KeyboardInterrupt:
+            raise Interrupted("") from None  # The way to end it.
+
+    def _frame(self, text: str, every_s: float) -> str:
+        """One round on the screen, over the one before: no flicker, no scrolling."""
+        head = f"every {render.number(every_s)} s, {time.strftime('%H:%M:%S')}, Ctrl-C ends"
+        rows = max(shutil.get_terminal_size().lines - 3, 4)
+        lines = [render.paint(head, "dim", self.session.colored), "", *_fitting_lines(text, rows)]
+        start = "" if self._drawn else "\x1b[2J"
+        self._drawn = True
+        return start + HOME + LINE_END.join(lines) + LINE_END + REST
+
+    def _forever(self, produce: Callable[[], str], every_s: float) -> None:
         on_screen = self.session.human and sys.stdout.isatty()
         while True:
             try:
@@ -129,12 +149,16 @@ class View:
                     raise
                 text = f"accelctl: {error.message}\n"  # It may come back: go on looking.
             if on_screen:
-                head = f"every {render.number(every_s)} s, {time.strftime('%H:%M:%S')}"
-                text = CLEAR + render.paint(head, "dim", self.session.colored) + "\n\n" + text
+                text = self._frame(text, every_s)
             elif self.session.human:
                 text += "\n"
             self.write(text)
             time.sleep(every_s)
+
+
+def _fitting_lines(text: str, rows: int) -> list[str]:
+    lines = text.splitlines()
+    return lines if len(lines) <= rows else [*lines[: rows - 1], "..."]
 
 
 def plain(row: Row) -> dict[str, Any]:

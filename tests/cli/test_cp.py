@@ -288,7 +288,10 @@ def test_an_interrupt_cancels_the_transfer_and_frees_the_target(
         time.sleep(0.01)
     copy.send_signal(number)
     _, err = copy.communicate()
-    assert (copy.returncode, err) == (130, b"accelctl: interrupted\n")
+    assert (copy.returncode, err.decode()) == (
+        130,
+        "accelctl: interrupted; transfer 7f3a03 is cancelled; card1:model is freed again\n",
+    )
     assert daemon.state.calls.count("CancelTransfer") == 1
     assert "cards/card1/regions/model" not in daemon.state.regions
 

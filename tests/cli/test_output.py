@@ -80,6 +80,18 @@ def test_the_status_screen_fits_80_columns(accelctl: Accelctl) -> None:
     assert max(map(len, accelctl().out.splitlines())) <= 80
 
 
+def test_the_status_screen_without_hardware_shows_what_there_is(
+    accelctl: Accelctl, state: State
+) -> None:
+    state.attached = False
+    for method in ("ListCards", "ListLinks"):
+        state.refuse[method] = ("UNAVAILABLE", "CHASSIS_GONE", "the hardware does not answer")
+    outcome = accelctl()
+    assert outcome.code == 0
+    assert "no chassis attached: the hardware is off" in outcome.out
+    assert "LINK_FAILED" in outcome.out
+
+
 @pytest.mark.parametrize("name", SHOWN)
 def test_on_a_terminal_it_fits_80_columns(name: str, terminal: Accelctl) -> None:
     outcome = terminal(*SHOWN[name].split())
@@ -169,7 +181,7 @@ def test_watch_shows_it_again(
     outcome = accelctl("card", "list", "-o", "name", "--watch=0.5")
     assert outcome.out == "card0\ncard1\ncard0\n"
     assert rounds == [0.5, 0.5]
-    assert outcome.code == 130
+    assert (outcome.code, outcome.err) == (130, "")
 
 
 def test_output_options_stand_before_or_after_the_noun(accelctl: Accelctl) -> None:
@@ -218,3 +230,26 @@ def test_a_resource_name_works_wherever_an_address_does(
         ("hbm sha256 card0:weights", "hbm sha256 cards/card0/regions/weights"),
     ):
         assert accelctl(*short.split()).out == accelctl(*long.split()).out
+
+
+def test_the_lanes_of_a_phase_share_a_line_on_a_terminal(terminal: Accelctl) -> None:
+    lines = terminal("link", "train", "card0/oe0").out.replace("\r\x1b[K", "\n").splitlines()
+    locked = [line.partition("LOCK")[2].strip() for line in lines if "LOCK" in line]
+    assert locked == ["1 lane: 0", "2 lanes: 0-1", "3 lanes: 0-1 3", "4 lanes: 0-3"]
+
+
+def test_watch_on_a_terminal_stays_on_one_screen(
+    terminal: Accelctl, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from accelctl import view
+
+    def stop(_: float) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(view.time, "sleep", stop)
+    monkeypatch.setenv("LINES", "10")
+    outcome = terminal("lane", "list", "--watch")
+    assert outcome.out.startswith("\x1b[2J\x1b[H")
+    assert outcome.out.count("\n") == 9
+    assert "..." in outcome.out
+    assert (outcome.code, outcome.err) == (130, "")

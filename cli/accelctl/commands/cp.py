@@ -105,6 +105,7 @@ class Target:
     place: RegionAddress
     allocated: bool
     touched: bool = False
+    cancelled: str = ""  # what became of the transfer after Ctrl-C
     keep: bool = False  # a transfer that nobody can reach may still write to it
 
 
@@ -127,10 +128,17 @@ def _target_region(session: Session, place: RegionAddress, length: int) -> Itera
     try:
         yield target
     except BaseException as error:
+        fate = ""
         if target.allocated and not target.keep:
             with suppress(AccelError):
                 regions.delete(str(place))
-        elif target.touched and isinstance(error, AccelError) and not target.keep:
+                fate = f"; {place.card}:{place.region} is freed again"
+        elif target.touched:
+            fate = f"; {place.card}:{place.region} is partly overwritten"
+        if isinstance(error, KeyboardInterrupt):
+            raise exits.Interrupted(f"interrupted{target.cancelled}{fate}") from None
+        overwritten = target.touched and not (target.allocated or target.keep)
+        if overwritten and isinstance(error, AccelError):
             raise exits.Partly(
                 f"{_said(error)}; {place.card}:{place.region} is partly overwritten",
                 error.reason or "PARTLY_DONE",
@@ -357,7 +365,13 @@ def _follow(session: Session, started: Any, target: Target, what: str) -> Any:
             metadata={**error.metadata, "transfer": started.name},
         ) from None
     except BaseException:
-        target.keep = not _stop(session, started.name)
+        stopped = _stop(session, started.name)
+        target.keep = not stopped
+        target.cancelled = (
+            f"; transfer {name[:12]} is cancelled"
+            if stopped
+            else f"; transfer {name[:12]} may go on: 'accelctl transfer cancel {name[:12]}'"
+        )
         raise
     return last
 

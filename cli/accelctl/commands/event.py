@@ -8,6 +8,7 @@ from typing import Any
 import rich_click as click
 
 from accelctl import formats, render
+from accelctl.exits import Interrupted
 from accelctl.options import Noun, command, examples, printed, viewed
 from accelctl.params import SIZE
 from accelctl.render import Cell, Column
@@ -93,9 +94,12 @@ def follow(session: Session, view: View, subject: str, after: int | None) -> Non
     A daemon that restarts meanwhile is found again, and no event is missed.
     """
     first = True
-    for event in session.client.events.follow(after, subject):
-        view.write(_line(view, event, first))
-        first = False
+    try:
+        for event in session.client.events.follow(after, subject):
+            view.write(_line(view, event, first))
+            first = False
+    except KeyboardInterrupt:
+        raise Interrupted("") from None  # The way to end it.
 
 
 def _line(view: View, event: Any, first: bool) -> str:

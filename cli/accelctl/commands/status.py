@@ -92,10 +92,12 @@ def show(session: Session) -> None:
 
 def fetch(session: Session) -> Status:
     client = session.client
+    host = client.host()
+    on = host.chassis_attached  # Without hardware there is still the daemon to look at.
     return Status(
-        client.host(),
-        tuple(client.cards.list()),
-        tuple(client.links.list()),
+        host,
+        tuple(client.cards.list()) if on else (),
+        tuple(client.links.list()) if on else (),
         tuple(client.transfers.list(active_only=True)),
         client.events.latest(EVENTS),
     )
@@ -119,7 +121,6 @@ def lines(view: View, status: Status) -> list[str]:
 
 
 def head(host: Any, colored: bool) -> list[str]:
-    alive = sum(worker.alive for worker in host.workers)
     name = render.paint(f"acceld {render.clean(host.version)}", "head", colored)
     first = [name, "emulated hardware" if host.emulated else ""]
     if host.chassis_attached:
@@ -127,14 +128,17 @@ def head(host: Any, colored: bool) -> list[str]:
         first.append(f"on for {render.since(host.chassis_start_time)}")
     else:
         first.append(render.paint("no chassis attached: the hardware is off", "bad", colored))
-    second = [
-        f"workers {alive}/{len(host.workers)}",
-        f"links up {host.links_up_count}/{host.link_count}",
-        f"HBM {_hbm(host)}",
-    ]
+    second = []
+    if host.chassis_attached:
+        alive = sum(worker.alive for worker in host.workers)
+        second = [
+            f"workers {alive}/{len(host.workers)}",
+            f"links up {host.links_up_count}/{host.link_count}",
+            f"HBM {_hbm(host)}",
+        ]
     if host.metrics_address:
         second.append(f"metrics {render.clean(host.metrics_address)}")
-    return ["  ".join(filter(None, first)), "  ".join(second)]
+    return [line for line in ("  ".join(filter(None, first)), "  ".join(second)) if line]
 
 
 def _hbm(host: Any) -> str:
