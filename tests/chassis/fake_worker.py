@@ -7,6 +7,7 @@ import os
 import select
 import signal
 import sys
+import time
 
 from accelhw.chassis.control import WorkerEvent, WorkerReady, WorkerStart, worker_channel
 from accelhw.interface.channel import ChannelClosed
@@ -31,6 +32,10 @@ def info(command: StartTransfer, state: TransferState, good: int) -> TransferInf
         command.length,
         good_bytes=good,
         first_gap_offset=good,
+        links=(f"{command.local_card}/oe0",),
+        started_ns=time.time_ns(),
+        wall_ns=1000,
+        replayed_frames=3,
     )
 
 

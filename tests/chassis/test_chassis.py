@@ -197,6 +197,9 @@ async def test_a_killed_worker_comes_back_as_it_was(tmp_path):
         waiting, done = [m.transfer for m in heard if isinstance(m, TransferProgress)]
         assert (waiting.state, waiting.good_bytes) == (TransferState.WAITING, 50)
         assert (done.state, done.good_bytes) == (TransferState.DONE, 100)
+        assert done.started_ns == waiting.started_ns, "one transfer, over two lives"
+        assert (done.wall_ns, done.replayed_frames) == (2000, 6)
+        assert done.links == ("card0/oe0",)
         assert os.pread(client.hbm_fd("card0"), 7, 1 << 30) == b"weights"
         tables = Tables.attach(client.tables_fd, client.welcome.table_rows, writable=False)
         assert list(tables.worker["restarts"]) == [1, 0]

@@ -174,7 +174,11 @@ def test_a_chassis_powers_off_with_its_parent(place):
         assert here.ear.recv(4096).startswith(b"READY=1\n")
         assert names() == OURS
         parent.kill()
-    wait_gone(chassis)
+    try:
+        wait_gone(chassis)
+    except AssertionError:
+        os.kill(chassis, signal.SIGTERM)
+        raise
     assert names() == set()
 
 

@@ -101,7 +101,9 @@ class Chassis:
             "CHASSIS_STARTED",
             Severity.INFO,
             "chassis",
-            f"the chassis powered on with {len(self.plan.cards)} cards",
+            f"the chassis powered on with {len(self.plan.cards)} cards"
+            if len(self.plan.cards) > 1
+            else "the chassis powered on with one card",
             {"boot_id": self.boot_id, "pid": os.getpid(), "workers": self.plan.workers},
         )
         for left in await asyncio.to_thread(reaper.reap):
@@ -319,8 +321,8 @@ class Chassis:
                         f"the channels of {done.card} were mapped anew",
                     )
             case TransferProgress():
-                self.registers.progress(message.transfer)
-                self._server.tell(message)
+                if (info := self.registers.progress(message.transfer)) is not None:
+                    self._server.tell(TransferProgress(info))
             case TrainingProgress():
                 self._server.tell(message)
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
+import msgspec
+
 from accelhw.chassis.control import ResumedTransfer
 from accelhw.chassis.plan import CardPlace, straight_map
 from accelhw.interface.messages import (
@@ -28,6 +30,24 @@ ENDED_KEPT_MAX = 10_000  # of a driver that never acknowledges
 class KnownTransfer:
     command: StartTransfer
     info: TransferInfo
+    earlier: TransferInfo | None = None  # as it stood when a worker died that carried it
+
+    def told(self, info: TransferInfo) -> None:
+        """A worker's word; it knows nothing of earlier lives, so what adds up is added here."""
+        if self.earlier is not None:
+            info = msgspec.structs.replace(
+                info,
+                started_ns=self.earlier.started_ns or info.started_ns,
+                wall_ns=self.earlier.wall_ns + info.wall_ns,
+                replayed_frames=self.earlier.replayed_frames + info.replayed_frames,
+                links=tuple(dict.fromkeys((*self.earlier.links, *info.links))),
+            )
+        self.info = info
+
+    def interrupt(self) -> None:
+        """Its worker died; it waits for the next life."""
+        self.info = msgspec.structs.replace(self.info, state=int(TransferState.WAITING))
+        self.earlier = self.info
 
     @property
     def ended(self) -> bool:
@@ -79,15 +99,17 @@ class Registers:
             ),
         )
 
-    def progress(self, info: TransferInfo) -> None:
+    def progress(self, info: TransferInfo) -> TransferInfo | None:
+        """What a worker says of a transfer, made whole; None if it is not known or has ended."""
         known = self.transfers.get(info.transfer_id)
         if known is None or known.ended:
-            return
-        known.info = info
+            return None
+        known.told(info)
         if known.ended:
             ended = [name for name, one in self.transfers.items() if one.ended]
             for name in ended[: max(0, len(ended) - ENDED_KEPT_MAX)]:
                 del self.transfers[name]
+        return known.info
 
     def forget(self, transfer_id: str) -> None:
         self.transfers.pop(transfer_id, None)

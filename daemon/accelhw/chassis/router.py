@@ -102,7 +102,7 @@ class Router:
         cards = [place.card.name for place in self._plan.of_worker(worker)]
         running = self._registers.running_on(cards)
         for known in running:
-            known.info = msgspec.structs.replace(known.info, state=int(TransferState.WAITING))
+            known.interrupt()
         return [known.info for known in running]
 
     def _fail(self, number: int) -> None:
