@@ -67,7 +67,10 @@ class App:
         settings, ended = self._settings, self._ended
         sockets.prepare(settings.socket)
         store = _open_store(settings)
-        host = self.host = Host(store, settings.memory_socket, version("acceld"))
+        own = self._own_chassis()
+        host = self.host = Host(
+            store, settings.memory_socket, version("acceld"), says_events=own is None
+        )
         ended.callback(host.close)
         metrics = self._listen_for_scrapes(host)
         host.broker.take_over(sockets.listen(settings.memory_socket))
@@ -76,7 +79,6 @@ class App:
         self._watch_store(host, store)
         await self._task(host.events.run(), "events")
 
-        own = self._own_chassis()
         keeper = Keeper(host, settings.hardware_socket, own)
         # Entered before it is powered on: whatever happens next, it will be powered off.
         ended.push_async_callback(keeper.close)
@@ -149,8 +151,16 @@ class App:
             return None
         if settings.config is None:
             raise StartFailure("a chassis of our own needs --config FILE", 2)
+        if sockets.answers(settings.hardware_socket):
+            raise StartFailure(
+                f"a chassis answers at {settings.hardware_socket} already; use it with --chassis"
+                " attach, or choose another --hardware-socket",
+                EXIT_CONFLICT,
+            )
         sockets.prepare(settings.hardware_socket)
-        return OwnChassis(settings.config, settings.hardware_socket)
+        return OwnChassis(
+            settings.config, settings.hardware_socket, ("--log-format", settings.log_format)
+        )
 
     async def _task(self, work: Coroutine[Any, Any, None], name: str) -> None:
         """Run in the background until the end; its failure is the daemon's."""

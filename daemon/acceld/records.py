@@ -10,8 +10,10 @@ from accelhw.model.transfer import TransferStatus
 
 @dataclass(frozen=True, slots=True)
 class Region:
-    """An allocated range of a card's HBM, in bytes. `address` is a multiple of 4096; what is left of
-    the last page after `size` belongs to nobody."""
+    """An allocated range of a card's HBM, in bytes.
+
+    `address` is a multiple of 4096; what is left of the last page after `size` is nobody's.
+    """
 
     card: str
     name: str

@@ -53,24 +53,22 @@ class Refused:
     metadata: dict[str, str]
 
 
+async def _drain(stream: Any) -> None:
+    async for _ in stream:
+        pass
+
+
 async def refusal(call: Awaitable[Any] | Any) -> Refused:
     """The refusal of a call, unary or streaming. Fails if there is none."""
-    try:
-        if hasattr(call, "__aiter__"):
-            async for _ in call:
-                pass
-        else:
-            await call
-    except grpc.aio.AioRpcError as error:
-        blob = dict(error.trailing_metadata() or ()).get(DETAILS_KEY, b"")
-        status = status_pb2.Status.FromString(blob)
-        info = error_details_pb2.ErrorInfo()
-        status.details[0].Unpack(info)
-        assert status.message == error.details()
-        return Refused(
-            error.code().name, info.reason, info.domain, status.message, dict(info.metadata)
-        )
-    raise AssertionError("the call was not refused")
+    with pytest.raises(grpc.aio.AioRpcError) as caught:
+        await (_drain(call) if hasattr(call, "__aiter__") else call)
+    error = caught.value
+    blob = dict(error.trailing_metadata() or ()).get(DETAILS_KEY, b"")
+    status = status_pb2.Status.FromString(blob)
+    info = error_details_pb2.ErrorInfo()
+    status.details[0].Unpack(info)
+    assert status.message == error.details()
+    return Refused(error.code().name, info.reason, info.domain, status.message, dict(info.metadata))
 
 
 @dataclass
@@ -91,6 +89,10 @@ class Daemon:
         if not ready.done():
             ready.cancel()
             await self._task
+        self.connect()
+
+    def connect(self) -> None:
+        """To the daemon at the socket, in whatever process it runs."""
         self._channel = grpc.aio.insecure_channel(
             f"unix:{self.settings.socket}", options=(("grpc.use_local_subchannel_pool", 1),)
         )

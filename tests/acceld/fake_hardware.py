@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
+import signal
 import socket
 import sys
 from dataclasses import dataclass, field
@@ -72,6 +73,7 @@ class FakeHardware:
     hbm_bytes: int = 80 * GIB
     budget_bytes: int = 8 * GIB
     hold_transfers: bool = False
+    first_boot: int = 0
     training: str = "up"  # or "failed", "hold"
     refuse: dict[type, Completion] = field(default_factory=dict)  # next command of a type
     commands: list[AnyMessage] = field(default_factory=list)
@@ -204,7 +206,7 @@ class FakeHardware:
 
     def _power_on(self) -> None:
         self._boots += 1
-        self.boot_id = f"{self._boots:016x}"
+        self.boot_id = f"{self.first_boot + self._boots:016x}"
         self.journal: list[Event] = []
         self.windows: dict[tuple[str, int], WindowInfo] = {}
         self.transfers: dict[str, TransferInfo] = {}
@@ -356,7 +358,8 @@ class FakeHardware:
 
 
 async def main(path: Path) -> None:
-    hardware = FakeHardware(path)
+    path.unlink(missing_ok=True)
+    hardware = FakeHardware(path, first_boot=os.getpid() << 16)
     hardware.set_link("card0", 0, LinkState.UP, DownReason.NONE)
     hardware.set_link("card1", 0, LinkState.UP, DownReason.NONE)
     hardware.emit("CHASSIS_STARTED", "chassis")
@@ -369,5 +372,6 @@ async def main(path: Path) -> None:
 
 
 if __name__ == "__main__":
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     with contextlib.suppress(KeyboardInterrupt):
         asyncio.run(main(Path(sys.argv[1])))

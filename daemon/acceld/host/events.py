@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 
 import structlog
 
@@ -27,7 +27,7 @@ class EventLog:
     """Watchers read the store and wait for the bell, so a slow one costs no memory and none sees
     a hole or the same event twice."""
 
-    def __init__(self, hardware: Hardware, store: Store) -> None:
+    def __init__(self, hardware: Hardware, store: Store, says_events: bool = True) -> None:
         self._hardware = hardware
         self._store = store
         self._incoming: list[NewEvent] = []
@@ -35,7 +35,7 @@ class EventLog:
         self._idle = asyncio.Event()
         self._idle.set()
         self._appended = Notice()
-        self._acknowledged = 0
+        self._says_events = says_events
         self.listeners: list[Callable[[StoredEvent], None]] = []
 
     @property
@@ -82,8 +82,7 @@ class EventLog:
             self._arrived.clear()
             batch, self._incoming = self._incoming, []
             stored = await asyncio.to_thread(self._store.append_events, batch)
-            for event in stored:
-                self._say(event)
+            self._tell(batch, stored)
             if stored:
                 self._appended.ring()
             if not self._incoming:
@@ -94,8 +93,7 @@ class EventLog:
         """At the end, when `run` is over: keep what is left."""
         batch, self._incoming = self._incoming, []
         if batch:
-            for event in self._store.append_events(batch):
-                self._say(event)
+            self._tell(batch, self._store.append_events(batch))
 
     def list(
         self,
@@ -140,15 +138,22 @@ class EventLog:
             if position >= self._store.newest_revision:
                 await self._appended.past(seen)
 
-    def _say(self, event: StoredEvent) -> None:
+    def _tell(self, batch: Sequence[NewEvent], stored: Sequence[StoredEvent]) -> None:
+        own = {(event.time_ns, event.kind) for event in batch if not event.sequence}
+        for event in stored:
+            if self._says_events or (event.time_ns, event.kind) in own:
+                self._say(event)
+            for listener in self.listeners:
+                listener(event)
+
+    @staticmethod
+    def _say(event: StoredEvent) -> None:
         write = getattr(log, _LOG_METHOD.get(Severity(event.severity), "info"))
         detail = {k: v for k, v in event.detail.items() if k not in ("event", "level", "timestamp")}
         write(
             event.kind.lower(), **{"revision": event.revision, "subject": event.subject, **detail},
             message=event.message,
         )  # fmt: skip
-        for listener in self.listeners:
-            listener(event)
 
     async def _acknowledge(self, sequence: int) -> None:
         if sequence == 0 or not self._store.is_durable or self._hardware.attachment is None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import time
 from pathlib import Path
@@ -47,7 +48,11 @@ class UnfitChassis(Exception):
 
 
 class Host:
-    def __init__(self, store: Store, memory_socket: Path, version: str) -> None:
+    """`says_events` off: the hardware's events are logged by somebody else on the same terminal."""
+
+    def __init__(
+        self, store: Store, memory_socket: Path, version: str, says_events: bool = True
+    ) -> None:
         self.store = store
         self.version = version
         self.started_ns = time.time_ns()
@@ -57,7 +62,7 @@ class Host:
         self.transfers = Transfers(self.hardware, store, self.regions)
         self.operations = Operations(self.hardware, self.regions)
         self.links = Links(self.hardware, store)
-        self.events = EventLog(self.hardware, store)
+        self.events = EventLog(self.hardware, store, says_events)
         self.broker = MemoryBroker(memory_socket)
         self.events.listeners.append(self._on_event)
 
@@ -113,20 +118,27 @@ class Host:
             same_life=same_boot,
         )
         await self.regions.register(to_register)
-        await self.links.apply(attachment)
         await self.transfers.reconcile(welcome.transfers)
         return client
 
     async def follow(self, client: DeviceClient) -> None:
-        """Take what the hardware says until it is lost."""
-        async for message in client:
-            match message:
-                case Event():
-                    self.events.take(message)
-                case TransferProgress(transfer=info):
-                    await self.transfers.on_progress(info)
-                case TrainingProgress():
-                    self.links.on_training(message)
+        """Apply what is configured, and take what the hardware says, until it is lost."""
+        # Beside each other: a card that still boots answers late, and its events must not wait.
+        applying = asyncio.create_task(self.links.apply(self.hardware.now))
+        try:
+            async for message in client:
+                match message:
+                    case Event():
+                        self.events.take(message)
+                    case TransferProgress(transfer=info):
+                        await self.transfers.on_progress(info)
+                    case TrainingProgress():
+                        self.links.on_training(message)
+        finally:
+            applying.cancel()
+            await asyncio.wait([applying])
+            if not applying.cancelled():
+                applying.result()
 
     async def detach(self, client: DeviceClient, report: bool = True) -> None:
         self.hardware.why_gone = client.why_lost or "detached"

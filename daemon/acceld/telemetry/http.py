@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import socket
 import threading
+import time
 from collections.abc import Callable
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
@@ -39,9 +40,8 @@ class MetricsServer:
                 return  # A scraper that hangs up in the middle is no news.
 
         self._server = Server((host, port), _handler(scrape))
-        self._thread = threading.Thread(
-            target=self._server.serve_forever, name="metrics", daemon=True
-        )
+        self._closing = False
+        self._thread = threading.Thread(target=self._accept, name="metrics", daemon=True)
 
     @property
     def address(self) -> str:
@@ -54,10 +54,23 @@ class MetricsServer:
         self._thread.start()
 
     def close(self) -> None:
+        self._closing = True
         if self._thread.is_alive():
-            self._server.shutdown()
+            self._server.socket.shutdown(socket.SHUT_RDWR)  # Wakes the thread in its accept.
             self._thread.join()
         self._server.server_close()
+
+    def _accept(self) -> None:
+        # serve_forever would look twice a second whether it shall end, and end as late.
+        while not self._closing:
+            try:
+                request, address = self._server.get_request()
+            except OSError as error:
+                if not self._closing:
+                    log.warning("scraper_not_accepted", error=str(error))
+                    time.sleep(1)  # Too many open files: what helps is time.
+                continue
+            self._server.process_request(request, address)
 
 
 def _handler(scrape: Callable[[], str]) -> type[BaseHTTPRequestHandler]:

@@ -47,27 +47,29 @@ class AllocatorMachine(RuleBasedStateMachine):
         alignment=st.sampled_from([PAGE, 2 * PAGE, 8 * PAGE, 32 * PAGE]),
     )
     def allocate(self, size: int, alignment: int) -> tuple[int, int] | None:
-        try:
-            base = self.allocator.allocate(size, alignment)
-        except NoRoom as error:
-            assert self._largest_gap(alignment) < rounded_up(size), "there was room"
-            assert max(error.largest, 0) <= self._largest_gap(alignment)
+        largest = self._largest_gap(alignment)
+        if largest < rounded_up(size):
+            with pytest.raises(NoRoom) as caught:
+                self.allocator.allocate(size, alignment)
+            assert max(caught.value.largest, 0) == largest
             return None
+        base = self.allocator.allocate(size, alignment)
         assert base % alignment == 0
         return self._take(base, size)
 
     @rule(target=held, page=st.integers(0, 70), size=st.integers(1, 20 * PAGE))
     def allocate_at(self, page: int, size: int) -> tuple[int, int] | None:
         pages = range(page, page + rounded_up(size) // PAGE)
-        try:
-            self.allocator.allocate_at(page * PAGE, size)
-        except ValueError:
-            assert pages.stop > TOTAL // PAGE
+        if pages.stop > len(self.owner):
+            with pytest.raises(ValueError, match="no aligned range"):
+                self.allocator.allocate_at(page * PAGE, size)
             return None
-        except Overlaps as error:
-            assert any(self.owner[p] is not None for p in pages)
-            assert self.owner[error.start // PAGE] is not None
+        if any(self.owner[p] is not None for p in pages):
+            with pytest.raises(Overlaps) as caught:
+                self.allocator.allocate_at(page * PAGE, size)
+            assert self.owner[caught.value.start // PAGE] is not None
             return None
+        self.allocator.allocate_at(page * PAGE, size)
         return self._take(page * PAGE, size)
 
     @rule(region=consumes(held))

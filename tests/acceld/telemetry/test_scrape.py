@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import dataclasses
 import re
 import shutil
@@ -72,8 +73,12 @@ async def test_promtool_finds_nothing_to_say(hardware: FakeHardware, daemon: Dae
         pytest.skip("promtool is not installed (Debian package prometheus)")
     await busy(hardware, daemon)
     hardware.set_link("card1", 0, LinkState.FAILED, DownReason.CDR_NO_LOCK)
-    done = subprocess.run(
-        [promtool, "check", "metrics"], input=text_of(daemon), capture_output=True, text=True
+    done = await asyncio.to_thread(
+        subprocess.run,
+        [promtool, "check", "metrics"],
+        input=text_of(daemon),
+        capture_output=True,
+        text=True,
     )
     assert (done.returncode, done.stdout + done.stderr) == (0, "")
 
@@ -153,8 +158,6 @@ async def test_counters_go_on_over_a_restart_of_the_daemon(
 async def test_it_is_served_over_http_and_a_taken_port_is_told(
     hardware: FakeHardware, settings: Settings
 ) -> None:
-    import asyncio
-
     daemon = Daemon(dataclasses.replace(settings, metrics=("127.0.0.1", 0)))
     await daemon.start()
     address = daemon.host.metrics_address

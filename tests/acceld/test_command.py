@@ -1,0 +1,321 @@
+"""The command as people run it: what it prints, how it ends, what it leaves behind."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from accel.v1 import host_pb2, memory_pb2
+from acceld import paths
+from acceld.config import Options, Settings, decide, metrics_address
+from acceld.errors import StartFailure
+from acceld.host import own_chassis
+from acceld.notify import Notifier, watchdog_interval_s
+
+from .conftest import Daemon, until
+from .fake_hardware import FakeHardware
+
+CONFIG = """
+[[card]]
+name = "card0"
+profile = "single"
+[[card]]
+name = "card1"
+profile = "single"
+[[fibre]]
+a = "card0/oe0"
+b = "card1/oe0"
+transport = "memory"
+"""
+
+
+def acceld(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "acceld", *arguments],
+        capture_output=True,
+        text=True,
+        env={**os.environ, **environment},
+    )
+
+
+# ---- words ---------------------------------------------------------------------------------------
+
+
+def test_version() -> None:
+    done = acceld("--version")
+    assert (done.returncode, done.stdout.split()[0]) == (0, "acceld")
+
+
+def test_a_good_configuration_is_summed_up(tmp_path: Path) -> None:
+    path = tmp_path / "pair.toml"
+    path.write_text(CONFIG)
+    done = acceld("check-config", str(path))
+    assert done.returncode == 0
+    assert "good, 2 cards" in done.stdout
+    assert "card0/oe0 to card1/oe0, memory" in done.stdout
+
+
+def test_every_mistake_is_named_with_its_line(tmp_path: Path) -> None:
+    path = tmp_path / "bad.toml"
+    path.write_text(CONFIG.replace('"card1/oe0"', '"card7/oe0"').replace("transport", "transprt"))
+    done = acceld("check-config", str(path))
+    assert done.returncode == 2
+    assert f"{path}:10:" in done.stdout
+    assert f"{path}:11:" in done.stdout
+    served = acceld("serve", "--config", str(path))
+    assert (served.returncode, "card7" in served.stderr) == (2, True)
+
+
+def test_a_configuration_that_is_not_there(tmp_path: Path) -> None:
+    done = acceld("serve", "--config", str(tmp_path / "none.toml"))
+    assert (done.returncode, "No such file" in done.stderr) == (2, True)
+    assert "Traceback" not in done.stderr
+
+
+def test_serve_needs_to_know_which_hardware() -> None:
+    done = acceld("serve")
+    assert (done.returncode, "--config FILE" in done.stderr) == (2, True)
+
+
+def test_other_commands_are_passed_on() -> None:
+    done = acceld("chassis", "--help")
+    assert (done.returncode, "acceld chassis" in done.stdout) == (0, True)
+
+
+def test_a_command_imports_only_what_it_needs() -> None:
+    code = (
+        "import sys; import acceld.main; print([m for m in ('grpc', 'numpy') if m in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.stdout.strip() == "[]"
+
+
+# ---- settings ------------------------------------------------------------------------------------
+
+
+def test_options_weigh_more_than_the_file_and_the_file_more_than_defaults(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("ACCEL_SOCKET", raising=False)
+    path = tmp_path / "c.toml"
+    path.write_text(CONFIG + '[daemon]\nsocket = "/x/file.sock"\nmetrics = "off"\n')
+    from_file = decide(Options(config=path))
+    assert (from_file.socket, from_file.metrics) == (Path("/x/file.sock"), None)
+    assert from_file.hardware_socket == Path("/x/hardware.sock")
+    assert from_file.memory_socket == Path("/x/memory.sock")
+    chosen = decide(Options(config=path, socket=Path("/y/o.sock"), metrics="[::1]:1"))
+    assert (chosen.socket, chosen.metrics) == (Path("/y/o.sock"), ("::1", 1))
+    monkeypatch.setenv("ACCEL_SOCKET", "/z/env.sock")
+    assert decide(Options(config=path)).socket == Path("/z/env.sock")
+
+
+@pytest.mark.parametrize("text", ["9437", "host:", ":9437", "host:port", "host:65536", "host:²"])
+def test_a_metrics_address_that_is_none(text: str) -> None:
+    with pytest.raises(StartFailure, match=r"127\.0\.0\.1:9437"):
+        metrics_address(text)
+
+
+def test_a_socket_path_that_the_kernel_would_cut_is_refused() -> None:
+    with pytest.raises(StartFailure, match="too long"):
+        decide(Options(chassis="attach", socket=Path("/tmp") / ("x" * 100) / "a.sock"))
+
+
+def test_the_service_manager_says_where_to_live(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("ACCEL_SOCKET", raising=False)
+    monkeypatch.setenv("RUNTIME_DIRECTORY", "/run/acceld")
+    monkeypatch.setenv("STATE_DIRECTORY", "/var/lib/acceld")
+    assert paths.api_socket() == Path("/run/acceld/acceld.sock")
+    assert paths.state_folder() == Path("/var/lib/acceld")
+
+
+def test_a_user_lives_in_folders_of_his_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("ACCEL_SOCKET", "RUNTIME_DIRECTORY", "STATE_DIRECTORY", "XDG_STATE_HOME"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr(os, "geteuid", lambda: 1000)
+    monkeypatch.setenv("XDG_RUNTIME_DIR", "/run/user/1000")
+    monkeypatch.setenv("HOME", "/home/a")
+    assert paths.api_socket() == Path("/run/user/1000/acceld/acceld.sock")
+    assert paths.state_folder() == Path("/home/a/.local/state/acceld")
+    monkeypatch.delenv("XDG_RUNTIME_DIR")
+    assert paths.api_socket() == Path("/tmp/acceld-1000/acceld.sock")
+
+
+def test_the_service_manager_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as manager:
+        manager.bind(str(tmp_path / "n"))
+        Notifier(str(tmp_path / "n"))(READY="1", STATUS="2 cards")
+        assert manager.recv(100) == b"READY=1\nSTATUS=2 cards"
+    Notifier(str(tmp_path / "n"))(WATCHDOG="1")  # Nobody there any more: no harm.
+    monkeypatch.setenv("WATCHDOG_USEC", "20000000")
+    monkeypatch.setenv("WATCHDOG_PID", str(os.getpid()))
+    assert watchdog_interval_s() == 10
+    monkeypatch.setenv("WATCHDOG_PID", "1")
+    assert watchdog_interval_s() is None
+
+
+# ---- the process ---------------------------------------------------------------------------------
+
+
+class Process:
+    """`acceld serve` as a process of its own."""
+
+    def __init__(self, settings: Settings, *more: str) -> None:
+        self._arguments = (
+            "--socket", str(settings.socket), "--state-dir", str(settings.state_dir),
+            "--hardware-socket", str(settings.hardware_socket), "--metrics", "127.0.0.1:0",
+            "--log-format", "json", *more,
+        )  # fmt: skip
+        self.lines: list[dict[str, Any]] = []
+
+    async def start(self) -> None:
+        self.process = await asyncio.create_subprocess_exec(
+            sys.executable, "-m", "acceld", "serve", *self._arguments,
+            stderr=asyncio.subprocess.PIPE,
+        )  # fmt: skip
+        self._reader = asyncio.create_task(self._read())
+        await until(lambda: self.said("ready") or self._reader.done())
+
+    async def _read(self) -> None:
+        assert self.process.stderr is not None
+        async for line in self.process.stderr:
+            try:
+                self.lines.append(json.loads(line))
+            except ValueError:
+                self.lines.append({"event": "", "text": line.decode()})
+
+    def said(self, event: str) -> list[dict[str, Any]]:
+        return [line for line in self.lines if line["event"] == event]
+
+    async def end(self, number: int = signal.SIGTERM) -> int:
+        self.process.send_signal(number)
+        code = await self.process.wait()
+        await self._reader
+        return code
+
+    def peak_kib(self) -> int:
+        text = Path(f"/proc/{self.process.pid}/status").read_text()
+        return int(text.partition("VmHWM:")[2].split()[0])
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+async def test_it_ends_clean_on_a_signal(
+    hardware: FakeHardware, settings: Settings, number: int
+) -> None:
+    process = Process(settings, "--chassis", "attach")
+    await process.start()
+    assert process.said("ready")[0]["metrics"].startswith("127.0.0.1:")
+    assert await process.end(number) == 0
+    assert process.lines[-1]["event"] == "stopped"
+    assert not settings.socket.exists()
+    assert not settings.memory_socket.exists()
+
+
+async def test_memory_does_not_grow_with_what_streams_through(
+    hardware: FakeHardware, settings: Settings
+) -> None:
+    process = Process(settings, "--chassis", "attach")
+    await process.start()
+    client = Daemon(settings)
+    client.connect()
+    await client.region("card0", "weights", 512 << 20)
+    piece = memory_pb2.WriteRegionRequest(data=b"x" * (1 << 20))
+
+    async def stream(mebibytes: int) -> None:
+        async def parts() -> AsyncIterator[memory_pb2.WriteRegionRequest]:
+            header = memory_pb2.WriteRegionRequest.Header(
+                name="cards/card0/regions/weights", length=mebibytes << 20
+            )
+            yield memory_pb2.WriteRegionRequest(header=header)
+            for _ in range(mebibytes):
+                yield piece
+
+        await client.memory.WriteRegion(parts())
+        read = memory_pb2.ReadRegionRequest(
+            name="cards/card0/regions/weights", length=mebibytes << 20
+        )
+        async for _ in client.memory.ReadRegion(read):
+            pass
+
+    await stream(64)
+    before = process.peak_kib()
+    await stream(448)
+    assert process.peak_kib() - before < 24 * 1024
+    await client.stop()
+    assert await process.end() == 0
+
+
+async def test_it_powers_a_chassis_of_its_own_on_and_off(
+    settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config = tmp_path / "pair.toml"
+    config.write_text(CONFIG)
+    fake = Path(__file__).with_name("fake_hardware.py")
+    make = own_chassis.OwnChassis.__init__
+
+    def with_fake(self: own_chassis.OwnChassis, *arguments: Any) -> None:
+        make(self, *arguments)
+        self._command = (sys.executable, str(fake), str(settings.hardware_socket))
+
+    monkeypatch.setattr(own_chassis.OwnChassis, "__init__", with_fake)
+    daemon = Daemon(settings_with(settings, config=config, chassis="own"))
+    await daemon.start()
+    host = await daemon.hosts.GetHost(host_pb2.GetHostRequest())
+    first = host.chassis_pid
+    await daemon.region("card0", "weights")
+    os.kill(first, signal.SIGKILL)
+    await until(lambda: "REGION_LOST" in kinds(daemon) or "WINDOW" in kinds(daemon))
+    again = await daemon.hosts.GetHost(host_pb2.GetHostRequest())
+    assert again.chassis_attached
+    assert again.chassis_pid != first
+    assert "CHASSIS_DIED" in kinds(daemon)
+    await daemon.stop()
+    with pytest.raises(ProcessLookupError):
+        os.kill(again.chassis_pid, 0)
+
+
+async def test_a_chassis_that_does_not_come_up_ends_the_start(
+    settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config = tmp_path / "pair.toml"
+    config.write_text(CONFIG)
+    make = own_chassis.OwnChassis.__init__
+
+    def denied(self: own_chassis.OwnChassis, *arguments: Any) -> None:
+        make(self, *arguments)
+        self._command = (sys.executable, "-c", "raise SystemExit(4)")
+
+    monkeypatch.setattr(own_chassis.OwnChassis, "__init__", denied)
+    with pytest.raises(StartFailure, match="exit code 4") as caught:
+        await Daemon(settings_with(settings, config=config, chassis="own")).start()
+    assert caught.value.exit_code == 4
+    assert not settings.socket.exists()
+
+
+async def test_own_is_refused_where_a_chassis_answers(
+    hardware: FakeHardware, settings: Settings, tmp_path: Path
+) -> None:
+    config = tmp_path / "pair.toml"
+    config.write_text(CONFIG)
+    with pytest.raises(StartFailure, match="--chassis attach") as caught:
+        await Daemon(settings_with(settings, config=config, chassis="own")).start()
+    assert caught.value.exit_code == 6
+
+
+def kinds(daemon: Daemon) -> list[str]:
+    return [event.kind for event in daemon.host.events.list()]
+
+
+def settings_with(settings: Settings, **changes: Any) -> Settings:
+    import dataclasses
+
+    return dataclasses.replace(settings, **changes)
