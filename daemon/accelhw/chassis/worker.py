@@ -7,10 +7,13 @@ import select
 import signal
 import sys
 from collections.abc import Sequence
-from time import monotonic_ns
+from time import monotonic_ns, time_ns
+
+import msgspec
 
 from accelhw.chassis.control import (
     NO_FD,
+    ResumedTransfer,
     ToWorker,
     WorkerCard,
     WorkerEvent,
@@ -47,7 +50,7 @@ from accelhw.model.config import TransportKind
 from accelhw.model.event import Severity
 from accelhw.model.ids import PortId
 from accelhw.model.region import MemoryWindow
-from accelhw.model.transfer import TransferError, TransferKind
+from accelhw.model.transfer import TransferError, TransferKind, TransferState
 from accelhw.transport.base import Transport
 from accelhw.transport.cable import Cable, CableMap
 from accelhw.transport.memory import MemoryTransport
@@ -194,15 +197,8 @@ class CardRunner:
         while memory.ready:
             self._loop.soon(self._by_data[id(memory.ready.pop())].work)
         for event in memory.take_events():
-            transfer = event.transfer
-            severity = SEVERITIES.get(event.kind, Severity.INFO)
-            self._worker.send(TransferProgress(transfer))
-            self._worker.send(
-                WorkerEvent(
-                    event.kind, severity, self.card.name, transfer_text(event.kind, transfer),
-                    {"transfer": transfer.transfer_id, "bytes": transfer.total_bytes},
-                )
-            )  # fmt: skip
+            self._worker.send(TransferProgress(event.transfer))
+            self._tell_transfer(event.kind, event.transfer)
             self._dirty = True
         if self._dirty and not self._show_armed:
             self._show_armed = True
@@ -215,6 +211,15 @@ class CardRunner:
         if deadline_ns is not None and (self._armed_ns is None or deadline_ns < self._armed_ns):
             self._armed_ns = deadline_ns
             self._loop.call_at(deadline_ns, self._on_alarm)
+
+    def _tell_transfer(self, kind: str, transfer: TransferInfo) -> None:
+        severity = SEVERITIES.get(kind, Severity.INFO)
+        detail: dict[str, str | int | float | bool] = {
+            "transfer": transfer.transfer_id,
+            "bytes": transfer.total_bytes,
+        }
+        text = transfer_text(kind, transfer)
+        self._worker.send(WorkerEvent(kind, severity, self.card.name, text, detail))
 
     def _on_alarm(self, now_ns: int) -> None:
         self._armed_ns = None
@@ -267,17 +272,20 @@ class CardRunner:
             WorkerEvent("CARD_READY", Severity.INFO, self.card.name, "answers after its reset")
         )
 
-    def resume_transfer(self, command: StartTransfer, now_ns: int) -> None:
-        """Go on with a transfer of the worker's last life; it has started, so say so no more."""
+    def resume_transfer(self, resumed: ResumedTransfer, now_ns: int) -> None:
+        """Go on with a transfer of the worker's last life, or end it where that cannot be."""
         try:
-            self.card.memory.resume(command, now_ns)
+            self.card.memory.resume(resumed.command, now_ns)
         except EngineRefusal as refusal:
-            self._worker.send(
-                WorkerEvent(
-                    "TRANSFER_FAILED", Severity.ERROR, self.card.name,
-                    f"cannot go on after a restart: {refusal}", {"transfer": command.transfer_id},
-                )
-            )  # fmt: skip
+            ended = msgspec.structs.replace(
+                resumed.progress,
+                state=int(TransferState.FAILED),
+                error=int(TransferError.CARD_LOST),
+                error_detail=f"cannot go on after the card's restart: {refusal}",
+                ended_ns=time_ns(),
+            )
+            self._worker.send(TransferProgress(ended))
+            self._tell_transfer("TRANSFER_FAILED", ended)
 
     def obey(self, command: Message, now_ns: int) -> None:
         """Carry out a command of this card. Raises EngineRefusal."""
@@ -370,7 +378,7 @@ class Worker:
             runner = self._cards.get(resumed.command.local_card)
             if runner is not None:
                 self._transfers[resumed.command.transfer_id] = runner
-                runner.resume_transfer(resumed.command, now_ns)
+                runner.resume_transfer(resumed, now_ns)
         for runner in self._cards.values():
             runner.power_on(now_ns)
         self._beat(now_ns)
