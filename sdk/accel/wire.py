@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import socket as sockets
+import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -14,6 +15,7 @@ from accel.errors import AccelError, Denied, Unreachable, from_rpc
 PAGE_SIZE = 500
 RECONNECT_FIRST_S = 0.05
 RECONNECT_LAST_S = 1.0
+CLOSE_S = 1.0
 
 
 class Wire:
@@ -27,6 +29,7 @@ class Wire:
         self.monotonic: Callable[[], float] = time.monotonic
         self.sleep: Callable[[float], None] = time.sleep
         self.rpc_error = grpc.RpcError
+        self._streams: set[Any] = set()  # calls that somebody may still be reading
         self.channel: Any = grpc.insecure_channel(
             f"unix:{path}",
             options=[
@@ -42,7 +45,13 @@ class Wire:
         )
 
     def close(self) -> None:
-        self.channel.close()
+        for call in list(self._streams):
+            call.cancel()
+        # A Ctrl-C that hit grpc while it was making a call leaves one that never ends, and closing
+        # waits for it. Nothing is lost by leaving: the process ends, or the daemon sees it go.
+        closing = threading.Thread(target=self.channel.close, daemon=True)
+        closing.start()
+        closing.join(CLOSE_S)
 
     def call(self, method: Any, request: Any, timeout_s: float | None = None) -> Any:
         """One unary call."""
@@ -53,9 +62,11 @@ class Wire:
         """The messages of a server stream; leaving the loop early cancels the call."""
         with self.translated():
             call = method(request)
+            self._streams.add(call)
             try:
                 yield from call
             finally:
+                self._streams.discard(call)
                 call.cancel()
 
     def pages(self, method: Any, request: Any, field: str) -> Iterator[Any]:
