@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from accelctl import main, render
+from accelctl import render, root
 
 from .fake_server import EPOCH_S, FakeDaemon, State
 
@@ -64,7 +64,7 @@ def accelctl(
 
     def call(*arguments: str) -> Outcome:
         capfd.readouterr()
-        code = main.run(arguments)
+        code = root.run(arguments)
         out, err = capfd.readouterr()
         return Outcome(code, out, err)
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 import rich_click as click
 
-from accelctl.main import EXAMPLES, cli
+from accelctl.root import EXAMPLES, cli
 
 from .conftest import Accelctl
 from .fake_server import State
@@ -88,7 +88,7 @@ def test_addresses_complete_from_the_daemon(tmp_path: Path) -> None:
     import sys
 
     done = subprocess.run(
-        [sys.executable, "-c", "from accelctl.main import cli; cli(prog_name='accelctl')"],
+        [sys.executable, "-c", "from accelctl.root import cli; cli(prog_name='accelctl')"],
         env={
             **os.environ,
             "ACCEL_SOCKET": str(tmp_path / "acceld.sock"),

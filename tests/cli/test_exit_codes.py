@@ -207,9 +207,20 @@ def test_a_reader_that_has_seen_enough_is_no_error(daemon: FakeDaemon, state: St
     assert done.returncode == 0
 
 
+def test_a_terminal_of_few_letters_gets_a_question_mark(daemon: FakeDaemon) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "accelctl.main"],
+        env={**os.environ, "ACCEL_SOCKET": str(daemon.socket), "PYTHONIOENCODING": "ascii"},
+        capture_output=True,
+        text=True,
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "bit error ratio of l?" in done.stdout
+
+
 def test_help_needs_no_grpc() -> None:
     code = (
-        "import sys\nfrom accelctl.main import run\n"
+        "import sys\nfrom accelctl.root import run\n"
         "run(['--help']); run(['link', 'list', '--help'])\n"
         "heavy = {'grpc', 'numpy', 'google.protobuf'} & sys.modules.keys()\n"
         "assert not heavy, heavy"

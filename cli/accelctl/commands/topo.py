@@ -50,7 +50,8 @@ def show(session: Session, view: View) -> None:
 def matrix(session: Session, view: View) -> None:
     """Show links up and Gb/s between each two cards.
 
-    A cell reads LINKS UP x Gb/s of each; `-` where no link joins the two, `.` on the card itself.
+    A cell reads links up/all and their Gb/s in sum; - where no link joins the two cards, and
+    . for a card with itself.
     """
 
     def fetch() -> list[Plain]:
@@ -138,8 +139,8 @@ def _grid(view: View, rows: list[Plain]) -> list[str]:
             return Cell("-", "dim")
         up, all_ = row["links_up_count"], row["links_count"]
         style = "good" if up == all_ else "warn" if up else "bad"
-        return Cell(f"{up}/{all_} up {render.number(row['capacity_gbit_per_s'])}", style)
+        return Cell(f"{up}/{all_} {render.number(row['capacity_gbit_per_s'])}", style)
 
-    columns = [Column("links, Gb/s", lambda a: a)]
+    columns = [Column("", lambda a: a)]
     columns += [Column(b, lambda a, b=b: cell(a, b), right=True) for b in cards]  # type: ignore[misc]
-    return view.table(cards, columns)
+    return ["links up/all, Gb/s in sum", "", *view.table(cards, columns)]
