@@ -6,8 +6,11 @@ import asyncio
 import os
 import time
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import structlog
+from numpy.typing import NDArray
 
 from acceld.host.events import EventLog
 from acceld.host.hardware import Attachment, Hardware
@@ -30,6 +33,7 @@ from accelhw.interface.messages import (
     INTERFACE_VERSION,
     Event,
     Hello,
+    PortInfo,
     ResetCard,
     TrainingProgress,
     TransferProgress,
@@ -177,8 +181,15 @@ class Host:
 
     def port(self, port: PortId) -> PortSnapshot:
         """Raises NotFound, Unavailable."""
-        self.hardware.port(port)
-        return next(p for p in self.card(port.card).ports if p.id == port)
+        card = self.hardware.port(port)
+        info = card.port(port.oe)
+        assert info is not None
+        _, ports, lanes = self.hardware.now.tables.copy_card(
+            card.info.card_row,
+            slice(info.port_row, info.port_row + 1),
+            slice(info.first_lane_row, info.first_lane_row + info.lanes),
+        )
+        return self._port_snapshot(card, info, ports[0], lanes)
 
     def snapshot(self) -> HostSnapshot:
         """Everything, from any thread."""
@@ -212,21 +223,15 @@ class Host:
         row, ports, lanes = attachment.tables.copy_card(
             card.info.card_row, card.port_rows, card.lane_rows
         )
-        places = {(entry.oe, entry.lane): entry for entry in self.links.maps.get(card.name, ())}
-        first_lane = card.lane_rows.start
         found = []
         for info in card.info.ports:
-            start = info.first_lane_row - first_lane
-            entries = [places.get((info.oe, lane)) for lane in range(info.lanes)]
+            start = info.first_lane_row - card.lane_rows.start
             found.append(
-                PortSnapshot(
-                    PortId(card.name, info.oe),
-                    info,
+                self._port_snapshot(
                     card,
+                    info,
                     ports[info.port_row - card.port_rows.start],
                     lanes[start : start + info.lanes],
-                    tuple(entry.channel if entry else 0 for entry in entries),
-                    tuple(entry.signal_line if entry else 0 for entry in entries),
                 )
             )
         return CardSnapshot(
@@ -235,6 +240,20 @@ class Host:
             tuple(found),
             self.regions.allocated_bytes.get(card.name, 0),
             attachment.hbm[card.name].resident_bytes,
+        )
+
+    def _port_snapshot(
+        self, card: CardFacts, info: PortInfo, row: Any, lanes: NDArray[np.void]
+    ) -> PortSnapshot:
+        layout = self.links.layout(card.name)
+        return PortSnapshot(
+            PortId(card.name, info.oe),
+            info,
+            card,
+            row,
+            lanes,
+            tuple(layout.get((info.oe, lane), (0, 0))[0] for lane in range(info.lanes)),
+            tuple(layout.get((info.oe, lane), (0, 0))[1] for lane in range(info.lanes)),
         )
 
     def close(self) -> None:

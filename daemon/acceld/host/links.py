@@ -48,6 +48,7 @@ class Links:
         self._store = store
         self._watchers: dict[PortId, set[asyncio.Queue[TrainingProgress]]] = {}
         self.maps: dict[str, tuple[ChannelMapEntry, ...]] = {}
+        self._layouts: dict[str, tuple[object, dict[tuple[int, int], tuple[int, int]]]] = {}
         self._map_lock = asyncio.Lock()
         self.changed = Notice()  # some link or map may differ from before
 
@@ -111,6 +112,15 @@ class Links:
         self.changed.ring()
 
     # ---- channel maps ---------------------------------------------------------------------------
+
+    def layout(self, card: str) -> dict[tuple[int, int], tuple[int, int]]:
+        """Channel and signal line of each (engine, lane); from any thread."""
+        entries = self.maps.get(card, ())
+        known = self._layouts.get(card)
+        if known is None or known[0] is not entries:
+            known = entries, {(e.oe, e.lane): (e.channel, e.signal_line) for e in entries}
+            self._layouts[card] = known
+        return known[1]
 
     async def move_channels(self, card: str, lines: Mapping[int, int]) -> None:
         """Put channels on other signal lines; who sat there takes the place that became free.

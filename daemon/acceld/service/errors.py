@@ -1,10 +1,11 @@
-"""Refusals to gRPC statuses with google.rpc.ErrorInfo, in one interceptor for all methods."""
+"""Refusals to gRPC statuses with google.rpc.ErrorInfo, in one place for all methods."""
 
 from __future__ import annotations
 
 import asyncio
+import inspect
 from collections.abc import AsyncIterator, Awaitable, Callable
-from typing import Any
+from typing import Any, TypeVar
 
 import grpc
 import structlog
@@ -29,6 +30,8 @@ log = structlog.get_logger()
 
 DOMAIN = "acceld"
 DETAILS_KEY = "grpc-status-details-bin"
+
+T = TypeVar("T")
 
 STATUS: dict[type[Refusal], StatusCode] = {
     NotFound: StatusCode.NOT_FOUND,
@@ -67,38 +70,22 @@ async def _fail(context: Any, method: str) -> None:
     )
 
 
-class RefusalInterceptor(grpc.aio.ServerInterceptor):  # type: ignore[misc, unused-ignore]
-    async def intercept_service(
-        self,
-        continuation: Callable[[Any], Awaitable[Any]],
-        handler_call_details: Any,
-    ) -> Any:
-        handler = await continuation(handler_call_details)
-        if handler is None:
-            return None
-        method = handler_call_details.method
-        if handler.response_streaming:
-            inner = handler.stream_stream if handler.request_streaming else handler.unary_stream
-            wrap = _streaming(inner, method)
-            make = (
-                grpc.stream_stream_rpc_method_handler
-                if handler.request_streaming
-                else grpc.unary_stream_rpc_method_handler
-            )
-        else:
-            inner = handler.stream_unary if handler.request_streaming else handler.unary_unary
-            if not asyncio.iscoroutinefunction(inner):
-                return handler  # Health and reflection come with servicers of their own making.
-            wrap = _single(inner, method)
-            make = (
-                grpc.stream_unary_rpc_method_handler
-                if handler.request_streaming
-                else grpc.unary_unary_rpc_method_handler
-            )
-        return make(wrap, handler.request_deserializer, handler.response_serializer)
+def guarded(servicer: T) -> T:
+    """The servicer with every method of its API answering refusals as statuses.
+
+    Done once, when the server is built: an interceptor of grpc.aio would do the same at each call,
+    for 150 us.
+    """
+    methods: list[tuple[str, Any]] = inspect.getmembers(servicer, callable)
+    for name, method in methods:
+        if not name[0].isupper():
+            continue
+        wrap = _streaming if inspect.isasyncgenfunction(method) else _single
+        setattr(servicer, name, wrap(method, f"{type(servicer).__name__}.{name}"))
+    return servicer
 
 
-def _single(inner: Any, method: str) -> Any:
+def _single(inner: Callable[..., Awaitable[Any]], method: str) -> Any:
     async def call(request: Any, context: Any) -> Any:
         try:
             return await inner(request, context)
@@ -112,18 +99,14 @@ def _single(inner: Any, method: str) -> Any:
     return call
 
 
-def _streaming(inner: Any, method: str) -> Any:
+def _streaming(inner: Callable[..., AsyncIterator[Any]], method: str) -> Any:
     async def call(request: Any, context: Any) -> AsyncIterator[Any]:
         try:
-            answer = inner(request, context)
-            if not hasattr(answer, "__aiter__"):  # Writes by itself (health's Watch).
-                await answer
-                return
-            async for message in answer:
+            async for message in inner(request, context):
                 yield message
         except Refusal as refusal:
             await _refuse(context, refusal)
-        except (grpc.aio.AbortError, asyncio.CancelledError, GeneratorExit):
+        except (grpc.aio.AbortError, asyncio.CancelledError):
             raise
         except Exception:
             await _fail(context, method)

@@ -27,7 +27,7 @@ from accel.v1 import (
 )
 from acceld.host.host import Host
 from acceld.service.card import CardServicer
-from acceld.service.errors import RefusalInterceptor
+from acceld.service.errors import guarded
 from acceld.service.event import EventServicer
 from acceld.service.host import HostServicer
 from acceld.service.link import LinkServicer
@@ -54,7 +54,6 @@ class Server:
 
     def __init__(self, host: Host, address: str) -> None:
         self._server: Any = grpc.aio.server(
-            interceptors=(RefusalInterceptor(),),
             options=(
                 ("grpc.max_receive_message_length", MESSAGE_BYTES_MAX),
                 ("grpc.max_send_message_length", MESSAGE_BYTES_MAX),
@@ -65,7 +64,7 @@ class Server:
         self._health = HealthServicer()
         self._names = []
         for module, add, servicer in SERVICES:
-            add(servicer(host), self._server)
+            add(guarded(servicer(host)), self._server)
             self._names += [s.full_name for s in module.DESCRIPTOR.services_by_name.values()]
         health_pb2_grpc.add_HealthServicer_to_server(self._health, self._server)
         reflection.enable_server_reflection(
