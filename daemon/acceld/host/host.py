@@ -245,16 +245,9 @@ class Host:
     def _port_snapshot(
         self, card: CardFacts, info: PortInfo, row: Any, lanes: NDArray[np.void]
     ) -> PortSnapshot:
-        layout = self.links.layout(card.name)
-        return PortSnapshot(
-            PortId(card.name, info.oe),
-            info,
-            card,
-            row,
-            lanes,
-            tuple(layout.get((info.oe, lane), (0, 0))[0] for lane in range(info.lanes)),
-            tuple(layout.get((info.oe, lane), (0, 0))[1] for lane in range(info.lanes)),
-        )
+        channels, signal_lines = self.links.layout(card)[info.oe]
+        port = card.port_ids[info.oe]
+        return PortSnapshot(port, info, card, row, lanes, channels, signal_lines)
 
     def close(self) -> None:
         self.operations.close()

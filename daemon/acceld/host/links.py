@@ -27,6 +27,9 @@ from accelhw.model.link import LinkState
 
 log = structlog.get_logger()
 
+# Of each engine: the logical channel of each lane, and its signal line.
+Layout = dict[int, tuple[tuple[int, ...], tuple[int, ...]]]
+
 PROGRESS_KEPT = 1000  # steps of training that a slow watcher may lag behind
 LOOK_S = 1.0
 
@@ -48,7 +51,7 @@ class Links:
         self._store = store
         self._watchers: dict[PortId, set[asyncio.Queue[TrainingProgress]]] = {}
         self.maps: dict[str, tuple[ChannelMapEntry, ...]] = {}
-        self._layouts: dict[str, tuple[object, dict[tuple[int, int], tuple[int, int]]]] = {}
+        self._layouts: dict[str, tuple[object, Layout]] = {}
         self._map_lock = asyncio.Lock()
         self.changed = Notice()  # some link or map may differ from before
 
@@ -113,13 +116,13 @@ class Links:
 
     # ---- channel maps ---------------------------------------------------------------------------
 
-    def layout(self, card: str) -> dict[tuple[int, int], tuple[int, int]]:
-        """Channel and signal line of each (engine, lane); from any thread."""
-        entries = self.maps.get(card, ())
-        known = self._layouts.get(card)
+    def layout(self, card: CardFacts) -> Layout:
+        """Where the lanes of each engine are wired; from any thread."""
+        entries = self.maps.get(card.name, ())
+        known = self._layouts.get(card.name)
         if known is None or known[0] is not entries:
-            known = entries, {(e.oe, e.lane): (e.channel, e.signal_line) for e in entries}
-            self._layouts[card] = known
+            known = entries, _layout(card, entries)
+            self._layouts[card.name] = known
         return known[1]
 
     async def move_channels(self, card: str, lines: Mapping[int, int]) -> None:
@@ -188,6 +191,18 @@ class Links:
             name: int(row[name])
             for name in ("state", "phase", "admin_up", "trainings", "training_failures")
         }
+
+
+def _layout(card: CardFacts, entries: tuple[ChannelMapEntry, ...]) -> Layout:
+    places = {(entry.oe, entry.lane): entry for entry in entries}
+    layout: Layout = {}
+    for port in card.info.ports:
+        found = [places.get((port.oe, lane)) for lane in range(port.lanes)]
+        layout[port.oe] = (
+            tuple(entry.channel if entry else 0 for entry in found),
+            tuple(entry.signal_line if entry else 0 for entry in found),
+        )
+    return layout
 
 
 def _check_moves(card: str, lines: Mapping[int, int], count: int) -> None:

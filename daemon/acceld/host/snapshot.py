@@ -54,6 +54,10 @@ class CardFacts:
         return next((port for port in self.info.ports if port.oe == oe), None)
 
     @cached_property
+    def port_ids(self) -> dict[int, PortId]:
+        return {port.oe: PortId(self.name, port.oe) for port in self.info.ports}
+
+    @cached_property
     def port_labels(self) -> dict[int, str]:
         """Of each engine, as a scrape writes them: made once, used at every sample."""
         return {port.oe: f'card="{self.name}",oe="oe{port.oe}"' for port in self.info.ports}
