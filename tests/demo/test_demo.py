@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -17,12 +18,24 @@ DEMO = [
 ]
 
 
+STARTED: list[subprocess.Popen[str]] = []
+
+
+@pytest.fixture(autouse=True)
+def nothing_outlives_a_test() -> Iterator[None]:
+    yield
+    while STARTED:
+        demo = STARTED.pop()
+        if demo.poll() is None:
+            demo.kill()
+
+
 def environment(tmp_path: Path) -> dict[str, str]:
     return {**os.environ, "TMPDIR": str(tmp_path)}
 
 
 def start(tmp_path: Path, *args: str) -> subprocess.Popen[str]:
-    return subprocess.Popen(
+    demo = subprocess.Popen(
         [*DEMO, *args],
         env=environment(tmp_path),
         stdin=subprocess.DEVNULL,
@@ -30,6 +43,8 @@ def start(tmp_path: Path, *args: str) -> subprocess.Popen[str]:
         stderr=subprocess.STDOUT,
         text=True,
     )
+    STARTED.append(demo)
+    return demo
 
 
 def read_until(demo: subprocess.Popen[str], text: str) -> str:
@@ -77,8 +92,16 @@ def test_where_no_interface_can_be_made_it_says_so_and_uses_memory(
 
 
 @pytest.mark.network
-@pytest.mark.parametrize("phase", ["This run:", "1  Power on", "2  Train", "3  Carry"])
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=lambda n: n.name)
+@pytest.mark.parametrize(
+    ("phase", "number"),
+    [
+        ("This run:", signal.SIGINT),
+        ("1  Power on", signal.SIGTERM),
+        ("2  Train", signal.SIGINT),
+        ("3  Carry", signal.SIGINT),
+        ("4  The light", signal.SIGTERM),
+    ],
+)
 def test_an_interrupt_leaves_nothing(tmp_path: Path, phase: str, number: signal.Signals) -> None:
     demo = start(tmp_path, "--size", "64")
     read_until(demo, phase)

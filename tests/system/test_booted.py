@@ -96,7 +96,7 @@ def test_a_killed_daemon_is_started_again(machine: Machine) -> None:
         lambda: machine.main_pid("acceld.service") not in (0, before) and all_up(machine),
         "the daemon back",
     )
-    machine.run("accelctl", "cp", "--force", "card1:weights", "/root/again")
+    machine.run("accelctl", "cp", "card1:weights", "/root/again")
     machine.run("cmp", "/root/in", "/root/again")
 
 
