@@ -45,6 +45,9 @@ def test_a_map_with_a_lane_twice_or_out_of_range_is_a_fault() -> None:
     beyond = lane_map.fault(0b1000)
     assert beyond is not None
     assert (beyond.code, beyond.lane) == (DownReason.LANE_MISSING, 3)
-    lane_map.record(0, 1, True)
+    assert lane_map.record(0, 0, False)
+    assert not lane_map.record(0, 0, True)  # the polarity changed
+    assert lane_map.count[0] == 1
+    assert not lane_map.record(0, 1, True)
     assert lane_map.clashes == {0: (0, 1)}
     assert lane_map.inverted == 1

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from accelhw.link.events import Event, FrameHeard
 from accelhw.link.lanemap import lanes_of
 from accelhw.link.moves import MOVES, Phase, Step
 from accelhw.model.link import LinkState
@@ -80,6 +81,29 @@ def test_an_up_link_is_quiet() -> None:
     pair.run(600)
     assert [end.training_frames for end in pair.ends.values()] == sent
     assert pair.states == {UP}
+
+
+class LastWordLost(LinkPair):
+    """What `a` says once it starts its retry layer does not reach `b`."""
+
+    lost = True
+
+    def feed(self, name: str, event: Event) -> None:
+        late = (Phase.RETRY_START, Phase.ACTIVE)
+        heard = isinstance(event, FrameHeard) and name == "b" and self.lost
+        if not (heard and event.training.message.phase in late):  # type: ignore[union-attr]
+            super().feed(name, event)
+
+
+def test_an_up_end_helps_the_other_one_up() -> None:
+    pair = LastWordLost(profile=narrow())
+    pair.enable()
+    assert pair.run_until(lambda: pair.a.up is not None, 5)
+    pair.run(0.01)
+    assert pair.b.trainer.phase is Phase.RETRY_START
+    pair.lost = False
+    assert pair.run_until(pair.both_agree, 1)
+    assert pair.a.ups == pair.b.ups == 1
 
 
 def test_a_port_without_a_peer_hardly_sends() -> None:

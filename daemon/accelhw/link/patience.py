@@ -4,11 +4,11 @@ from __future__ import annotations
 
 MS = 1_000_000
 
-# Sending. Beats of one phase come at 40, 80, 160, 320 ms: many ports that train at once on a busy
-# machine must not talk more the slower they are heard.
+# Sending. Waits between beats of one phase double: many ports that train at once on a busy machine
+# must not talk more the slower they are heard.
 BEAT_NS = 40 * MS
 BEAT_DOUBLINGS = 3
-SEEK_LIT_NS = 200 * MS  # between beacons into a lit fibre
+SEEK_LIT_NS = 400 * MS  # between beacons into a lit fibre
 SEEK_DARK_NS = 1000 * MS  # a starting peer is noticed anyway, by its carrier
 REPLY_NS = 20 * MS  # between answers to a peer that is behind
 
@@ -32,7 +32,7 @@ WIDEN_MAX_NS = 320_000 * MS  # the wait doubles with each vain attempt
 QUALITY_PERIOD_NS = 500 * MS
 QUALITY_STRIKES = 3  # bad periods in a row that end an active link
 
-LOCK_FRAMES = 2  # consistent frames that lock a lane
+LOCK_FRAMES = 1  # sound frames that lock a lane; ALIGN hears each lane once more
 STATUS_LANES = 4  # enough to talk on, once lanes have proved themselves
 
 BER_LIMIT = {"none": 1e-8, "kr4": 1e-6, "kp4": 1e-5}  # to come up

@@ -35,7 +35,7 @@ from accelhw.link.events import (
     WakeAt,
     Woke,
 )
-from accelhw.link.lanemap import LaneMap, chosen_lanes, common_width, far_lanes, lanes_of
+from accelhw.link.lanemap import LaneMap, chosen_lanes, common_width, far_lanes, lanes_of, mask_of
 from accelhw.link.moves import (
     MISWIRED,
     MOVES,
@@ -123,7 +123,8 @@ class LinkTrainer:
     _echo: tuple[int, int] = (0, 0)  # its sent_ns, and when it came
     _last_heard: int = 0
     _peer_down_ns: int | None = None  # when it said last that it is switched off
-    _rtt_min: int = 0
+    _rtt_min: int = 0  # in this attempt
+    _rtt_last: int = 0
     # hold-off
     _fails: int = 0
     _hold_until: int = 0
@@ -364,6 +365,7 @@ class LinkTrainer:
         hears_us = message.echo_session == self.session
         if hears_us and message.phase in RANK:
             self._peer_message = message
+            self._measure(message)
             self._move(Step.PEER_HEARD)
 
     def _on_training_frame(self, message: TrainingMessage, fresh: bool) -> None:
@@ -414,15 +416,15 @@ class LinkTrainer:
             self._say("locked", lane)
         if message.phase not in _BEFORE_ALIGN:
             self._map.aligned |= 1 << lane
-        if not self._rtt_min or message.echo_sent_ns:
-            self._measure(message)
+        self._measure(message)
         self._try_pass()
 
     def _measure(self, message: TrainingMessage) -> None:
         if message.echo_sent_ns:
             rtt = self._now - message.echo_sent_ns - message.echo_held_ns
-            if rtt > 0 and (not self._rtt_min or rtt < self._rtt_min):
-                self._rtt_min = rtt
+            if rtt > 0:
+                self._rtt_last = rtt
+                self._rtt_min = min(self._rtt_min or rtt, rtt)
 
     # ---- moving on -------------------------------------------------------------------------------
 
@@ -498,7 +500,7 @@ class LinkTrainer:
 
     def _check_patience(self) -> None:
         waited = self._now - self._since
-        if self._now - self._last_heard >= patience.PEER_SILENCE_NS:
+        if self._now - self._last_heard >= patience.PEER_SILENCE_NS + self._slack():
             detail = "it stopped in the middle of training"
             self._move(Step.LOST, Reason(DownReason.PEER_SILENT, None, detail))
             return
@@ -509,13 +511,17 @@ class LinkTrainer:
                 self._say(f"{reason.code.name}: {reason.detail}", lane)
         if missing and not missing & self._good():
             self._after_dropping()
-        elif not missing and waited >= patience.PEER_FOLLOWS_NS:
+        elif not missing and waited >= patience.PEER_FOLLOWS_NS + self._slack():
             code = (
                 DownReason.RETRY_START_TIMEOUT
                 if self.phase is Phase.RETRY_START
                 else DownReason.ALIGN_FAILED
             )
             self._move(Step.FAILED, Reason(code, None, "the peer does not follow"))
+
+    def _slack(self) -> int:
+        """More patience on a busy machine, where a round trip takes long."""
+        return 4 * self._rtt_last
 
     def _lane_fault(self, lane: int, waited: int) -> Reason | None:
         """Why this lane should be given up now, or None to wait on."""
@@ -524,8 +530,8 @@ class LinkTrainer:
             limit_ns, code, detail = patience.LIGHT_GRACE_NS, DownReason.PARTIAL_LIGHT, "dark"
         elif not self._receiver.locked & bit:
             limit_ns, code, detail = patience.LIGHT_GRACE_NS, DownReason.CDR_NO_LOCK, "no lock"
-        elif self.phase is Phase.LOCK and lane in self._map.clashes:
-            first, second = self._map.clashes[lane]
+        elif self.phase is Phase.LOCK and self._map.clashes:
+            lane, (first, second) = min(self._map.clashes.items())
             detail = f"far lanes {first} and {second} both arrive there"
             limit_ns, code = patience.PHASE_NS, DownReason.LANE_DUPLICATE
         elif self.phase is Phase.LOCK:
@@ -536,7 +542,7 @@ class LinkTrainer:
             limit_ns, code = patience.LIGHT_GRACE_NS, DownReason.BER_TOO_HIGH
         else:
             limit_ns, code, detail = patience.PHASE_NS, DownReason.ALIGN_FAILED, "no marker"
-        return Reason(code, lane, detail) if waited >= limit_ns else None
+        return Reason(code, lane, detail) if waited >= limit_ns + self._slack() else None
 
     def _after_dropping(self) -> None:
         """Go on with fewer lanes where that is safe: light and errors, never a crossed cable."""
@@ -555,10 +561,7 @@ class LinkTrainer:
             return
         if self._interface_down:
             reason = Reason(DownReason.INTERFACE_DOWN)
-        elif (
-            self._peer_down_ns is not None
-            and self._now - self._peer_down_ns < patience.PEER_SILENCE_NS
-        ):
+        elif self._peer_is_down():
             reason = Reason(DownReason.PEER_DOWN)
         elif not self._receiver.lit:
             reason = Reason(DownReason.NO_SIGNAL)
@@ -602,6 +605,8 @@ class LinkTrainer:
             interval = patience.BEAT_NS << min(self._beats, patience.BEAT_DOUBLINGS)
         else:
             interval = patience.SEEK_LIT_NS if self._receiver.lit else patience.SEEK_DARK_NS
+        # Where answers take long, many ports talk at once: then this one talks less.
+        interval = max(interval, 2 * self._rtt_last)
         self._last_beat = self._now
         self._next_beat = self._now + interval
         self._beats += 1
@@ -612,16 +617,20 @@ class LinkTrainer:
         return self._bound is not None and self._now - self._last_heard < patience.PEER_SILENCE_NS
 
     def _beat_lanes(self) -> tuple[int, ...]:
-        """All lanes while lanes are in question; then a few of those that the far end hears."""
+        """Each lane that is to be proved, here or at a peer that is behind; else a few, in turn."""
+        every = self.config.all_lanes
         peer = self._peer_message
-        if self.phase in (Phase.BER_CHECK, Phase.RETRY_START, Phase.ACTIVE) and peer is not None:
-            heard = tuple(lanes_of(far_lanes(peer.good, peer.lane_map) & self.config.all_lanes))
-            if len(heard) > patience.STATUS_LANES:
-                first = self._sequence * patience.STATUS_LANES % len(heard)
-                return (heard + heard)[first : first + patience.STATUS_LANES]
-            if heard:
-                return heard
-        return tuple(range(self.config.lanes))
+        heard = every if peer is None else far_lanes(peer.good, peer.lane_map) & every
+        repeats = self._beats > 1  # the peer had time to say what it lacks
+        behind = min(self.phase, peer.phase) if peer is not None and repeats else self.phase
+        if behind is Phase.ALIGN:
+            return tuple(lanes_of(every))
+        missing = every & ~heard if self.phase > Phase.SEEK and behind <= Phase.LOCK else 0
+        lanes = tuple(lanes_of(heard or every))
+        if len(lanes) > patience.STATUS_LANES:
+            first = self._sequence * patience.STATUS_LANES % len(lanes)
+            lanes = (lanes + lanes)[first : first + patience.STATUS_LANES]
+        return tuple(lanes_of(missing | mask_of(lanes)))
 
     def _message(self) -> TrainingMessage:
         config = self.config

@@ -280,7 +280,9 @@ class LinkPair:
         heapq.heappush(self._due, (time_ns, self._order, act))
 
     def _wake(self, end: End) -> None:
-        if self.ends[end.name] is end and end.alarm_ns == self.now_ns:
+        due_ns = end.alarm_ns
+        if self.ends[end.name] is end and due_ns is not None and due_ns <= self.now_ns:
+            end.alarm_ns = None
             self.feed(end.name, Woke())
 
     def _light_moved(self, name: str) -> None:
