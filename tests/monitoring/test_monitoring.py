@@ -12,7 +12,7 @@ ROOT = Path(__file__).resolve().parent.parent.parent
 MONITORING = ROOT / "monitoring"
 DASHBOARDS = sorted((MONITORING / "dashboards").glob("*.py"))
 RULES = sorted((MONITORING / "alerts").glob("*.rules.yml"))
-SCRAPES = sorted((ROOT / "tests/golden").rglob("*.prom"))
+SCRAPES = sorted((ROOT / "tests/golden").glob("metrics/*.txt"))
 
 
 @pytest.mark.parametrize("source", DASHBOARDS, ids=lambda p: p.stem)

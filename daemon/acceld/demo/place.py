@@ -20,6 +20,7 @@ from pathlib import Path
 PREFIX = "acceld-demo-"
 PR_SET_PDEATHSIG = 1
 STOP_S = 10.0
+SOCKET_FOLDER_MAX = 85  # of the 107 bytes of a socket's path
 
 
 class DemoFailed(Exception):
@@ -27,19 +28,30 @@ class DemoFailed(Exception):
 
 
 @contextmanager
-def workplace() -> Iterator[Path]:
+def workplace(parent: Path | None = None) -> Iterator[Path]:
     """A temporary folder that vanishes; those of demos that were killed vanish first."""
-    for stale in Path(tempfile.gettempdir()).glob(f"{PREFIX}*"):
+    parent = parent or Path(tempfile.gettempdir())
+    for stale in parent.glob(f"{PREFIX}*"):
         with _locked(stale / "lock") as free:
             if free:
                 shutil.rmtree(stale, ignore_errors=True)
-    folder = Path(tempfile.mkdtemp(prefix=PREFIX))
+    folder = Path(tempfile.mkdtemp(prefix=PREFIX, dir=parent))
     try:
         (folder / "lock").touch()
         with _locked(folder / "lock"):
             yield folder
     finally:
         shutil.rmtree(folder, ignore_errors=True)
+
+
+@contextmanager
+def short_place(folder: Path) -> Iterator[Path]:
+    """The folder, or one in /tmp where its path is too long for a Unix socket in it."""
+    if len(os.fsencode(folder)) <= SOCKET_FOLDER_MAX:
+        yield folder
+    else:
+        with workplace(Path("/tmp")) as short:
+            yield short
 
 
 @contextmanager
@@ -95,6 +107,12 @@ class OwnDaemon:
 
 @contextmanager
 def daemon(config: Path, folder: Path) -> Iterator[OwnDaemon]:
+    with short_place(folder) as place, _daemon(config, place) as running:
+        yield running
+
+
+@contextmanager
+def _daemon(config: Path, folder: Path) -> Iterator[OwnDaemon]:
     command = [
         sys.executable, "-m", "acceld", "serve",
         "--config", str(config),
