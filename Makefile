@@ -43,7 +43,7 @@ test-system: $(VENV)/.dev ## tests with Prometheus and a booted systemd (root: D
 	@tools/in-namespace.sh $(BIN)/python -m pytest -m system $(ARGS)
 
 bench: $(VENV)/.dev ## the benchmark table; also build/bench.json
-	@tools/in-namespace.sh $(BIN)/python -m benchmarks $(ARGS)
+	@tools/in-namespace.sh $(BIN)/python tools/bench.py $(ARGS)
 
 sim: $(VENV)/.dev ## replay one simulated run: make sim SEED=7
 	@$(BIN)/python -m accelhw.sim --seed $(or $(SEED),1) $(ARGS)
