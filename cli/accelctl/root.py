@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import io
 import os
 import sys
 from collections.abc import Sequence
 from importlib import import_module
+from types import FrameType
 from typing import Any
 
 import rich_click as click
@@ -129,8 +131,7 @@ def run(arguments: Sequence[str]) -> int:
     except (click.Abort, KeyboardInterrupt):
         return _interrupted("interrupted")
     except exits.ReaderGone:
-        # It has seen enough. Python would complain once more at its own end.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _mute()  # It has seen enough.
         return exits.OK
     except (AccelError, exits.Failed) as error:
         return exits.report(error, as_json=as_json)
@@ -177,3 +178,27 @@ def _asks_for_json(arguments: Sequence[str]) -> bool:
         or word in ("-ojson", "-ojsonl", "--output=json", "--output=jsonl")
         for word, value in pairs
     )
+
+
+def interrupt(number: int, frame: FrameType | None) -> None:
+    """Answers every signal that means stop as Python answers Ctrl-C."""
+    raise KeyboardInterrupt
+
+
+def let_print_anywhere() -> None:
+    """A terminal that does not know a letter gets a ? in its place, not a failure."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")
+
+
+def flush() -> None:
+    try:
+        sys.stdout.flush()
+    except BrokenPipeError:
+        _mute()
+
+
+def _mute() -> None:
+    """Python flushes stdout once more at its end, and would complain."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

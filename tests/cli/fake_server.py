@@ -313,6 +313,8 @@ class State:
     training_end: str = "UP"
     attached: bool = True
     on_watch: Any = None  # called in the middle of WatchTransfer
+    busy_answers: int = 0  # so many refusals to free a region
+    on_answer: dict[str, Any] = field(default_factory=dict)  # method: called before it answers
     calls: list[str] = field(default_factory=list)
     page_size_max: int = 3  # small, so that every list has pages
 
@@ -499,11 +501,13 @@ class MemoryServicer(Servicer, memory_pb2_grpc.MemoryServiceServicer):
         content = bytes(min(request.size_bytes, 16 * MIB))  # A fake has little memory.
         region = self.state.add_region(card, name, content, address)
         region.size_bytes = request.size_bytes
+        self.state.on_answer.get("CreateRegion", int)()
         return region
 
     def DeleteRegion(self, request: Any, context: Any) -> Any:
         region = self.region(request.name, context)
-        if region.transfers_running_count:
+        if region.transfers_running_count or self.state.busy_answers:
+            self.state.busy_answers = max(self.state.busy_answers - 1, 0)
             refuse(context, "FAILED_PRECONDITION", "REGION_BUSY", "a transfer uses it")
         del self.state.regions[request.name], self.state.memory[request.name]
         return memory_pb2.DeleteRegionResponse()
@@ -577,6 +581,7 @@ class TransferServicer(Servicer, transfer_pb2_grpc.TransferServiceServicer):
         self.state.transfers.insert(0, transfer)
         if self.state.transfer_end == "HANG":
             self.state.regions[request.target.region].transfers_running_count = 1
+        self.state.on_answer.get("CreateTransfer", int)()
         return transfer
 
     def GetTransfer(self, request: Any, context: Any) -> Any:

@@ -322,3 +322,17 @@ def test_a_progress_bar_is_for_terminals(daemon: FakeDaemon, file: Path) -> None
     )
     assert done.returncode == 0, done.stdout
     assert "MB/s" in done.stdout or "GB/s" in done.stdout or "━" in done.stdout
+
+
+@pytest.mark.parametrize("method", ["CreateRegion", "CreateTransfer"])
+def test_an_interrupt_while_the_daemon_answers_forgets_nothing(
+    method: str, accelctl: Accelctl, daemon: FakeDaemon
+) -> None:
+    daemon.state.transfer_end = "HANG"
+    daemon.state.busy_answers = 2  # the far card lets go of the region a moment later
+    daemon.state.on_answer[method] = lambda: os.kill(os.getpid(), signal.SIGINT)
+    outcome = accelctl("cp", "card0:weights", "card1:model")
+    assert outcome.code == 130
+    assert "card1:model is freed again" in outcome.err
+    assert "cards/card1/regions/model" not in daemon.state.regions
+    assert daemon.state.calls.count("CancelTransfer") == (method == "CreateTransfer")

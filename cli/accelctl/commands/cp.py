@@ -7,16 +7,19 @@ import stat
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import rich_click as click
 
 from accel.address import BadAddress, RegionAddress, short
-from accel.errors import AccelError, InvalidRequest, NotFound, Unreachable
+from accel.errors import AccelError, InvalidRequest, NotFound, Unreachable, WrongState
 from accelctl import exits, render
+from accelctl.commands.transfer import BRIEF
+from accelctl.interrupt import held
 from accelctl.options import examples, lone, printed
 from accelctl.params import DURATION, SIZE
 from accelctl.progress import bar
@@ -26,6 +29,7 @@ from accelctl.view import View
 if TYPE_CHECKING:
     from accel.hostcopy import HostCopy
 
+POLL_S = 0.02
 STOP_S = 5.0  # longest wait for a cancelled transfer to let go of its regions
 SPOOL_CHUNK_BYTES = 1024 * 1024
 PIPE = "-"
@@ -112,27 +116,16 @@ class Target:
 @contextmanager
 def _target_region(session: Session, place: RegionAddress, length: int) -> Iterator[Target]:
     """Finds or allocates it; takes back what it allocated when the copy does not succeed."""
-    regions = session.client.regions
+    target = Target(place, allocated=False)
     try:
-        size = regions.get(str(place)).size_bytes
-        target = Target(place, allocated=False)
-        if place.offset + length > size:
-            raise InvalidRequest(
-                f"{length} bytes do not fit into {place}: {max(size - place.offset, 0)} bytes are "
-                f"left in {place.card}:{place.region}; free it first, or copy less with --length",
-                reason="OUT_OF_RANGE",
-            )
-    except NotFound:
-        regions.create(place.card, place.region, place.offset + length)
-        target = Target(place, allocated=True)
-    try:
+        with held():
+            _find_or_allocate(session, target, length)
         yield target
     except BaseException as error:
         fate = ""
         if target.allocated and not target.keep:
-            with suppress(AccelError):
-                regions.delete(str(place))
-                fate = f"; {place.card}:{place.region} is freed again"
+            freed = _free(session, place)
+            fate = f"; {place.card}:{place.region} is {'freed again' if freed else 'left over'}"
         elif target.touched:
             fate = f"; {place.card}:{place.region} is partly overwritten"
         if isinstance(error, KeyboardInterrupt):
@@ -144,6 +137,37 @@ def _target_region(session: Session, place: RegionAddress, length: int) -> Itera
                 error.reason or "PARTLY_DONE",
             ) from error
         raise
+
+
+def _free(session: Session, place: RegionAddress) -> bool:
+    """Frees it as soon as nobody uses it any more; whether that came in time."""
+    deadline = time.monotonic() + STOP_S
+    while time.monotonic() < deadline:
+        try:
+            session.client.regions.delete(str(place))
+            return True
+        except WrongState:
+            time.sleep(POLL_S)  # A cancelled transfer lets go of it in a moment.
+        except AccelError:
+            return False
+    return False
+
+
+def _find_or_allocate(session: Session, target: Target, length: int) -> None:
+    regions, place = session.client.regions, target.place
+    try:
+        size = regions.get(str(place)).size_bytes
+    except NotFound:
+        regions.create(place.card, place.region, place.offset + length)
+        target.allocated = True
+        return
+    left = max(size - place.offset, 0)
+    if length > left:
+        raise InvalidRequest(
+            f"{length} bytes do not fit into {place}: {left} bytes are left in "
+            f"{place.card}:{place.region}; free it first, or copy less with --length",
+            reason="OUT_OF_RANGE",
+        )
 
 
 def _said(error: AccelError) -> str:
@@ -333,44 +357,52 @@ def _by_light(
         )
     length = length or size
     with _target_region(session, place, length) as target:
-        started = session.client.transfers.create(
-            str(source), str(place), length=length, pull=pull, link_deadline_s=link_deadline_s
+        start = partial(
+            session.client.transfers.create,
+            str(source),
+            str(place),
+            length=length,
+            pull=pull,
+            link_deadline_s=link_deadline_s,
         )
-        last = _follow(session, started, target, f"{source} -> {place}")
+        last = _follow(session, start, target, f"{source} -> {place}")
         check(last)
     view.result(last, "\n".join(view.detail(*describe(last))))
 
 
-def _follow(session: Session, started: Any, target: Target, what: str) -> Any:
-    """To its end, whatever happens to the daemon meanwhile. Ctrl-C cancels the transfer."""
+def _follow(session: Session, start: Callable[[], Any], target: Target, what: str) -> Any:
+    """From its start to its end, whatever happens to the daemon. Ctrl-C cancels the transfer."""
     from accel.plain import word
 
-    last = started
-    name = short(started.name)
+    last: Any = None
     try:
+        with held():
+            last = start()
         with bar(session, what) as advance:
-            for last in session.client.transfers.follow(started.name):
+            for state in session.client.transfers.follow(last.name):
+                last = state
                 target.touched = target.touched or last.good_bytes > 0
                 advance(last.good_bytes, last.total_bytes)
-                if word(last, "state") == "WAITING":
-                    advance.note(f"{what}: no link, waiting")
-                else:
-                    advance.note(what)
-    except Unreachable as error:
-        target.keep = True
-        raise Unreachable(
-            f"{_said(error)}; transfer {name} may go on in the hardware: "
-            f"'accelctl transfer watch {name}' when the daemon is back",
-            reason=error.reason,
-            metadata={**error.metadata, "transfer": started.name},
-        ) from None
-    except BaseException:
-        stopped = _stop(session, started.name)
+                waiting = word(last, "state") == "WAITING"
+                advance.note(f"{what}: no link, waiting" if waiting else what)
+    except BaseException as error:
+        if last is None:
+            raise
+        name = short(last.name)[:BRIEF]
+        if isinstance(error, Unreachable):
+            target.keep = True
+            raise Unreachable(
+                f"{_said(error)}; transfer {name} may go on in the hardware: "
+                f"'accelctl transfer watch {name}' when the daemon is back",
+                reason=error.reason,
+                metadata={**error.metadata, "transfer": last.name},
+            ) from None
+        stopped = _stop(session, last.name)
         target.keep = not stopped
         target.cancelled = (
-            f"; transfer {name[:12]} is cancelled"
+            f"; transfer {name} is cancelled"
             if stopped
-            else f"; transfer {name[:12]} may go on: 'accelctl transfer cancel {name[:12]}'"
+            else f"; transfer {name} may go on: 'accelctl transfer cancel {name}'"
         )
         raise
     return last
@@ -385,7 +417,7 @@ def _stop(session: Session, name: str) -> bool:
     with suppress(AccelError):
         state = transfers.cancel(name)
         while not ended(state) and time.monotonic() < deadline:
-            time.sleep(0.02)
+            time.sleep(POLL_S)
             state = transfers.get(name)
         return ended(state)
     return False
