@@ -8,6 +8,7 @@ import os
 import shutil
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -55,7 +56,8 @@ class Demo:
             except AccelError as error:
                 raise DemoFailed(f"{error}\n{running.said()}") from error
             if self.options.stay:
-                running.process.wait()
+                with suppress(KeyboardInterrupt):  # Here that is how one leaves.
+                    running.process.wait()
         say("  Cleaned up: daemon and cards are off; no process, interface or file is left.")
         return 0 if same else 1
 
