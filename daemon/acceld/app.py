@@ -57,6 +57,8 @@ class App:
                 await stopping
             self._notify(STOPPING="1")
             log.info("stopping")
+            if self.ready.is_set() and self.host is not None:
+                self.host.events.report(Severity.INFO, "DAEMON_STOPPED", "The daemon stopped.")
         log.info("stopped")
 
     def stop(self) -> None:
@@ -146,8 +148,9 @@ class App:
 
     def _own_chassis(self) -> OwnChassis | None:
         settings = self._settings
-        is_there = settings.chassis != "own" and sockets.answers(settings.hardware_socket)
-        if settings.chassis == "attach" or is_there:
+        if settings.chassis == "attach":
+            return None
+        if settings.chassis == "auto" and sockets.answers(settings.hardware_socket):
             return None
         if settings.config is None:
             raise StartFailure("a chassis of our own needs --config FILE", 2)

@@ -74,6 +74,7 @@ class FakeHardware:
     budget_bytes: int = 8 * GIB
     hold_transfers: bool = False
     first_boot: int = 0
+    refuse_hellos: int = 0  # so many drivers hear that another one is attached
     training: str = "up"  # or "failed", "hold"
     refuse: dict[type, Completion] = field(default_factory=dict)  # next command of a type
     commands: list[AnyMessage] = field(default_factory=list)
@@ -262,6 +263,10 @@ class FakeHardware:
         hello, _ = await receive_bare(sock, decode)
         if not isinstance(hello, Hello):
             await send_bare(sock, Refused("say Hello first"))
+            return
+        if self.refuse_hellos:
+            self.refuse_hellos -= 1
+            await send_bare(sock, Refused("another driver is attached"))
             return
         welcome = Welcome(
             INTERFACE_VERSION, self.boot_id, os.getpid(), EPOCH_NS, self.budget_bytes, self.infos,

@@ -18,6 +18,7 @@ log = structlog.get_logger()
 BACKOFF_S = (0.1, 5.0)  # first and longest pause between two tries
 BOOT_LOOK_S = 0.03  # between two looks whether our own chassis answers
 BOOT_S = 30.0
+REFUSED_S = 2.0  # so long may a chassis hold on to a driver that was killed
 
 
 class Keeper:
@@ -35,7 +36,7 @@ class Keeper:
             if self._own is not None:
                 self._client = await self._boot(self._own)
             else:
-                self._client = await self._host.attach(self._socket)
+                self._client = await self._attach_patiently()
         except ChassisRefused as error:
             raise StartFailure(f"the chassis at {self._socket}: {error}", EXIT_CONFLICT) from error
         except UnfitChassis as error:
@@ -77,6 +78,18 @@ class Keeper:
             await self._host.detach(client, report=False)
         if self._own is not None:
             await self._own.power_off()
+
+    async def _attach_patiently(self) -> DeviceClient:
+        """A chassis may notice only now that its last driver was killed."""
+        loop = asyncio.get_running_loop()
+        deadline_s = loop.time() + REFUSED_S
+        while True:
+            try:
+                return await self._host.attach(self._socket)
+            except ChassisRefused:
+                if loop.time() > deadline_s:
+                    raise
+                await asyncio.sleep(BACKOFF_S[0])
 
     async def _lost(self) -> None:
         client, self._client = self._client, None

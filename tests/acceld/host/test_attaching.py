@@ -107,7 +107,9 @@ async def test_an_end_that_nobody_heard_is_reported_and_acknowledged_once(
     await daemon.stop()
     hardware.finish(number)
     await daemon.start()
-    assert (await get(daemon, number)).state == transfer_pb2.TRANSFER_STATE_DONE
+    ended = await get(daemon, number)
+    assert ended.state == transfer_pb2.TRANSFER_STATE_DONE
+    assert ended.source.region == "cards/card0/regions/a"
     await daemon.stop()
     await daemon.start()
     assert sum(isinstance(c, AcknowledgeTransfer) for c in hardware.commands) == 1
@@ -205,6 +207,29 @@ async def test_power_off_loses_regions_and_says_so_but_keeps_what_was_configured
     assert kinds.count("REGION_LOST") == 3
     assert kinds.count("CHASSIS_POWER_CYCLED") == 1
     assert (await daemon.region("card0", "weights")).address == 0
+
+
+async def test_a_new_chassis_counts_its_events_from_one_and_none_is_missed(
+    hardware: FakeHardware, daemon: Daemon
+) -> None:
+    for n in range(5):
+        hardware.emit("LINK_UP", "card0/oe0", n=n)
+    await until(lambda: len(hardware_events(daemon)) == 5)
+    hardware.power_cycle()
+    for n in range(5, 8):
+        hardware.emit("LINK_UP", "card0/oe0", n=n)
+    await until(lambda: len(hardware_events(daemon)) == 8)
+    assert hardware_events(daemon) == list(range(8))
+
+
+async def test_a_chassis_that_still_has_its_last_driver_is_asked_again(
+    hardware: FakeHardware, settings: Settings
+) -> None:
+    hardware.refuse_hellos = 2
+    daemon = Daemon(settings)
+    await daemon.start()
+    assert (await daemon.hosts.GetHost(host_pb2.GetHostRequest())).chassis_attached
+    await daemon.stop()
 
 
 async def test_while_the_chassis_is_away_calls_say_so_and_what_is_kept_is_shown(
