@@ -75,6 +75,7 @@ class FakeHardware:
     hold_transfers: bool = False
     first_boot: int = 0
     refuse_hellos: int = 0  # so many drivers hear that another one is attached
+    gate: asyncio.Event | None = None  # while it is there and not set, no command is carried out
     training: str = "up"  # or "failed", "hold"
     refuse: dict[type, Completion] = field(default_factory=dict)  # next command of a type
     commands: list[AnyMessage] = field(default_factory=list)
@@ -283,6 +284,8 @@ class FakeHardware:
 
     async def _obey(self, command: AnyMessage) -> None:
         self.commands.append(command)
+        if self.gate is not None:
+            await self.gate.wait()
         number: int = getattr(command, "id", 0)
         if (refusal := self.refuse.pop(type(command), None)) is not None:
             self._send(msgspec.structs.replace(refusal, id=number))

@@ -13,6 +13,7 @@ from acceld.errors import InvalidRequest, NotFound, Refusal, WrongState, suggest
 from acceld.host.hardware import Attachment, Hardware
 from acceld.host.notice import Notice
 from acceld.host.snapshot import CardFacts
+from acceld.host.whole import whole
 from acceld.store.store import Store
 from accelhw.interface.messages import (
     ChannelMapEntry,
@@ -65,6 +66,7 @@ class Links:
             raise NotFound("NO_FIBRE", f"no fibre is plugged into {port}; {hint}", port=port)
         return card
 
+    @whole
     async def set_admin(self, port: PortId, up: bool) -> None:
         """Kept over restarts of daemon and chassis. Raises Refusal."""
         self.with_fibre(port)
@@ -125,6 +127,7 @@ class Links:
             self._layouts[card.name] = known
         return known[1]
 
+    @whole
     async def move_channels(self, card: str, lines: Mapping[int, int]) -> None:
         """Put channels on other signal lines; who sat there takes the place that became free.
 

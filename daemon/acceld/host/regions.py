@@ -24,6 +24,7 @@ from acceld.errors import (
 )
 from acceld.host.allocator import Allocator, NoRoom, Overlaps, rounded_up
 from acceld.host.hardware import Attachment, Hardware
+from acceld.host.whole import whole
 from acceld.records import Region
 from acceld.store.store import Store
 from accelhw.interface.messages import RegisterWindow, UnregisterWindow, WindowInfo
@@ -99,6 +100,7 @@ class Regions:
 
     # ---- changing -------------------------------------------------------------------------------
 
+    @whole
     async def create(
         self,
         card: str,
@@ -131,6 +133,7 @@ class Regions:
             self._reserved.discard(place)
         return region
 
+    @whole
     async def delete(self, card: str, name: str) -> None:
         """Raises Refusal: NotFound, or WrongState while somebody uses it."""
         region = self._usable(card, name)

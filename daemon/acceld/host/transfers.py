@@ -13,6 +13,7 @@ from acceld.errors import InvalidRequest, NotFound, OutOfRange, Refusal, WrongSt
 from acceld.host.hardware import Hardware
 from acceld.host.notice import Notice
 from acceld.host.regions import Regions, size_text
+from acceld.host.whole import whole
 from acceld.records import Slice, Transfer
 from acceld.store.store import Store
 from accelhw.interface.messages import (
@@ -101,6 +102,7 @@ class Transfers:
 
     # ---- changing -------------------------------------------------------------------------------
 
+    @whole
     async def start(
         self,
         source: Slice,

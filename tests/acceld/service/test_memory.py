@@ -189,6 +189,23 @@ async def test_when_the_hardware_refuses_nothing_stays_allocated(
     assert (await daemon.region("card0", "weights")).address == 0
 
 
+@pytest.mark.parametrize("refuses", [False, True])
+async def test_a_caller_who_hangs_up_leaves_nothing_half_done(
+    hardware: FakeHardware, daemon: Daemon, refuses: bool
+) -> None:
+    hardware.gate = asyncio.Event()
+    if refuses:
+        hardware.refuse[RegisterWindow] = Completion(0, "CARD_LOST", "card0 is gone")
+    call = asyncio.create_task(daemon.region("card0", "weights"))
+    await until(lambda: any(isinstance(c, RegisterWindow) for c in hardware.commands))
+    call.cancel()
+    hardware.gate.set()
+    await until(lambda: not daemon.host.regions._reserved)
+    assert [r.name for r in daemon.host.regions.all()] == ([] if refuses else ["weights"])
+    assert len(hardware.windows) == len(daemon.host.store.regions()) == (0 if refuses else 1)
+    assert (await daemon.region("card0", "next")).region_id == (1 if refuses else 2)
+
+
 async def test_a_busy_region_is_not_freed(hardware: FakeHardware, daemon: Daemon) -> None:
     await daemon.region("card0", "weights")
     hardware.refuse[UnregisterWindow] = Completion(0, "BUSY", "a peer reads it")
