@@ -333,13 +333,17 @@ class Store:
     def _copy_of(self, path: Path) -> sqlite3.Connection:
         """What can be read of a store that cannot be written, in memory."""
         memory = self._open_memory(fresh=False)
-        try:
-            source = sqlite3.connect(f"file:{path}?mode=ro&immutable=1", uri=True)
-            source.backup(memory)
-            source.close()
-        except sqlite3.DatabaseError:
-            memory.close()
-            memory = self._open_memory(fresh=False)
+        # The first way sees what a killed daemon left in the log beside the file, the second reads
+        # where not even the log's index can be opened.
+        for way in ("mode=ro", "mode=ro&immutable=1"):
+            try:
+                source = sqlite3.connect(f"file:{path}?{way}", uri=True)
+                source.backup(memory)
+                source.close()
+                break
+            except sqlite3.DatabaseError:
+                memory.close()
+                memory = self._open_memory(fresh=False)
         _bring_up(memory)
         return memory
 
