@@ -15,7 +15,7 @@ from typing import Protocol
 from accelhw.device.hbm import Hbm
 from accelhw.device.push import Cut
 from accelhw.device.sink import Landing, Sink
-from accelhw.link.retry import ACK_EVERY_FRAMES, RetryReceiver, RetrySender, Verdict
+from accelhw.link.retry import ACK_EVERY_FRAMES, SEQUENCE_MASK, RetryReceiver, RetrySender, Verdict
 from accelhw.model.link import PeerId
 from accelhw.transport.base import Transport
 from accelhw.wire.checksum import crc32c, crc32c_combine
@@ -41,6 +41,7 @@ WINDOW_FRAMES_MAX = 128  # more only fills caches
 FRAME_ALIGNMENT = 64  # bytes; payloads are multiples of this, but for a transfer's last
 _ACK, _DATA, _MESSAGE = int(FrameType.ACK), int(FrameType.DATA), int(FrameType.MESSAGE)
 _NACK, _ACK_NOW = int(FrameFlag.NACK), int(FrameFlag.ACK_NOW)
+_DROPPED = int(FrameFlag.DROPPED)
 
 
 @dataclass(slots=True)
@@ -97,7 +98,7 @@ class Engine(Protocol):
     def port_down(self, port: DataPort, lost: list[bytes], now_ns: int) -> None: ...
     def next_cut(self, port: DataPort, now_ns: int) -> Cut | None: ...
     def cut_left(self, cut: Cut, now_ns: int) -> None: ...
-    def cut_arrived(self, cut: Cut, now_ns: int) -> None: ...
+    def cut_arrived(self, cut: Cut, proved: bool, now_ns: int) -> None: ...
     def landed_chunk(self, landing: Landing, now_ns: int) -> None: ...
     def memory_fault(self, sink: Sink, now_ns: int) -> None: ...
     def on_message(self, port: DataPort, message: TransferMessage, now_ns: int) -> None: ...
@@ -115,10 +116,10 @@ class DataPort:
     """
 
     __slots__ = (
-        "_ack_every", "_ack_now", "_cut", "_engine", "_frame_bytes", "_head", "_landing", "_limit",
-        "_messages", "_nack_now", "_receiver", "_sender", "_strike", "_transport", "_unsent",
-        "_view", "_writer", "counters", "credit_frames", "epoch", "exhausted", "name", "peer",
-        "streams", "up", "wants_write",
+        "_ack_every", "_ack_now", "_cut", "_dropped_at", "_engine", "_frame_bytes", "_head",
+        "_landing", "_limit", "_messages", "_nack_now", "_receiver", "_sender", "_strike",
+        "_transport", "_unsent", "_view", "_writer", "counters", "credit_frames", "epoch",
+        "exhausted", "name", "peer", "streams", "up", "wants_write",
     )  # fmt: skip
 
     def __init__(
@@ -155,6 +156,7 @@ class DataPort:
         self._frame_bytes = self._limit  # payload of the frames of the present cut
         self._unsent: Outgoing | None = None  # made, but the transport was full
         self._landing: Landing | None = None
+        self._dropped_at: int | None = None  # the last sequence that was taken and not stored
 
     # ---- the link ----
 
@@ -169,6 +171,7 @@ class DataPort:
         self._sender.start(window)
         self._receiver.start()
         self._ack_now = self._nack_now = False
+        self._dropped_at = None
         self.up = True
         self.counters.credit_frames = window
         self._engine.port_up(self, now_ns)
@@ -296,6 +299,8 @@ class DataPort:
     def _transmit(self, record: Outgoing, sequence: int, flags: int) -> bool:
         receiver = self._receiver
         length = len(record.view)
+        if self._dropped_at is not None:
+            flags |= self._dropped_flag()
         header = self._writer.write(
             record.type, NO_LANE, flags, length, self.credit_frames, self.epoch, sequence,
             receiver.expected, record.stream, record.offset, record.crc,
@@ -313,8 +318,19 @@ class DataPort:
     def _acknowledge(self) -> None:
         flags = _NACK if self._nack_now else 0
         receiver = self._receiver
+        dropped = self._dropped_flag()
         header = self._writer.write(
-            _ACK, NO_LANE, flags, 0, self.credit_frames, self.epoch, 0, receiver.expected, 0, 0, 0
+            _ACK,
+            NO_LANE,
+            flags | dropped,
+            0,
+            self.credit_frames,
+            self.epoch,
+            0,
+            receiver.expected,
+            0,
+            0,
+            0,
         )
         if not self._transport.send((header,)):
             self._full()
@@ -328,6 +344,15 @@ class DataPort:
             counters.acks_sent += 1
         receiver.acknowledged()
         self._ack_now = self._nack_now = False
+
+    def _dropped_flag(self) -> int:
+        """DROPPED, until the far end must have heard it with whichever ack first covered it."""
+        if self._dropped_at is None:
+            return 0
+        if (self._receiver.expected - self._dropped_at) & SEQUENCE_MASK > WINDOW_FRAMES_MAX:
+            self._dropped_at = None
+            return 0
+        return _DROPPED
 
     def _full(self) -> None:
         self.wants_write = True
@@ -379,7 +404,7 @@ class DataPort:
             self._transport.discard()
             return
         if header.ack != self._sender.base:
-            self._acknowledged(header.ack, now_ns)
+            self._acknowledged(header.ack, not header.flags & _DROPPED, now_ns)
         if header.type == _ACK:
             self._transport.discard()
             if header.credit:
@@ -417,7 +442,7 @@ class DataPort:
         if receiver.owed >= self._ack_every:
             self._acknowledge()
 
-    def _acknowledged(self, ack: int, now_ns: int) -> None:
+    def _acknowledged(self, ack: int, proved: bool, now_ns: int) -> None:
         sender = self._sender
         count = sender.acknowledge(ack, now_ns)
         if count < 0:
@@ -427,8 +452,9 @@ class DataPort:
             cut = sender.take().cut
             if cut is not None:
                 cut.in_flight -= 1
+                cut.proved &= proved
                 if not cut.in_flight and cut.next == cut.end:
-                    self._engine.cut_arrived(cut, now_ns)
+                    self._engine.cut_arrived(cut, proved and cut.proved, now_ns)
         self.counters.in_flight_frames = len(sender.records)
 
     def _land(self, header: Header, now_ns: int) -> bool:
@@ -448,6 +474,8 @@ class DataPort:
             )
             if landing is None:
                 # Nobody waits for it (cancelled, or here already): take it from the link only.
+                if sink is None or not sink.has(offset):
+                    self._dropped_at = self._receiver.expected
                 self._transport.discard()
                 self._receiver.accept(now_ns)
                 return True
@@ -459,6 +487,7 @@ class DataPort:
             if error.errno not in (errno.EFAULT, errno.ENOMEM):
                 raise
             self._landing = None
+            self._dropped_at = self._receiver.expected
             self._receiver.accept(now_ns)
             self._engine.memory_fault(landing.sink, now_ns)
             return True

@@ -618,10 +618,18 @@ class TransferEngine:
         cut.push.chunk_left(cut)
         self._maybe_finish(cut.push)
 
-    def cut_arrived(self, cut: Cut, now_ns: int) -> None:
-        """The last frame of the chunk was acknowledged."""
-        cut.push.chunk_arrived(cut)
-        self._maybe_finish(cut.push)
+    def cut_arrived(self, cut: Cut, proved: bool, now_ns: int) -> None:
+        """The last frame of the chunk was acknowledged; `proved`: and surely stored.
+
+        The far end takes frames of a transfer that it does not know, or no longer, from the link
+        without storing them, and says so beside the acknowledgement. Then only its engine can tell.
+        """
+        push = cut.push
+        if proved:
+            push.chunk_arrived(cut)
+        elif push.accepted and cut.port in push.bound:
+            self._open(push, cut.port, join=False)
+        self._maybe_finish(push)
 
     def _maybe_finish(self, push: Push) -> None:
         if push.transfer_id not in self._pushes:

@@ -26,7 +26,18 @@ def chunk_bytes_for(total_bytes: int) -> int:
 class Cut:
     """One chunk on its way over one port."""
 
-    __slots__ = ("base", "chunk", "crc", "end", "in_flight", "next", "port", "push", "stream")
+    __slots__ = (
+        "base",
+        "chunk",
+        "crc",
+        "end",
+        "in_flight",
+        "next",
+        "port",
+        "proved",
+        "push",
+        "stream",
+    )
 
     def __init__(self, push: Push, chunk: int, port: DataPort) -> None:
         self.push = push
@@ -38,6 +49,7 @@ class Cut:
         self.end = min(self.next + push.chunk_bytes, push.total_bytes)
         self.crc = 0  # of the bytes that left
         self.in_flight = 0  # frames
+        self.proved = True  # no acknowledgement of it said that something was dropped
 
 
 class Push:
@@ -117,6 +129,18 @@ class Push:
         for chunk in range(self.chunks):
             there = chunk >> 3 < len(complete) and complete[chunk >> 3] >> (chunk & 7) & 1
             state = self.states[chunk]
+            if state == LEAVING:
+                cut = self.cuts[chunk]
+                if cut.next < cut.end or cut.in_flight:
+                    continue
+                # It was in doubt.
+                if there:
+                    self.chunk_arrived(cut)
+                else:
+                    del self.cuts[chunk]
+                    self.left_chunks -= 1
+                    self._back_to_todo(chunk)
+                continue
             if there and state == TODO:
                 self.states[chunk] = ARRIVED
                 self.arrived_chunks += 1

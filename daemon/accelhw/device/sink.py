@@ -84,6 +84,11 @@ class Sink:
             return None
         return landing if length and offset + length <= landing.end else None
 
+    def has(self, offset: int) -> bool:
+        """Whether the chunk around `offset` is complete."""
+        chunk = offset // self.chunk_bytes
+        return chunk < self.chunks and bool(self.complete[chunk])
+
     def chunk_complete(self, landing: Landing) -> None:
         self.landings.pop(landing.chunk, None)
         landing.end = -1

@@ -49,6 +49,7 @@ class FrameType(IntEnum):
 class FrameFlag(IntFlag):
     NACK = 1  # on ACK: `ack` is missing, send again from there
     ACK_NOW = 2  # on DATA and MESSAGE: nothing follows soon, do not hold the acknowledgement back
+    DROPPED = 4  # beside `ack`: a DATA frame shortly before it was taken, but stored nowhere
 
 
 class MalformedFrame(ValueError):
