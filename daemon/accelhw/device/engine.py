@@ -32,7 +32,7 @@ LOCK_BER = 1e-2  # clock recovery locks below it
 UNLOCK_BER = 2e-2  # and loses lock above this; both are choices of this emulator
 LASER_THRESHOLD_MA = 8.0  # at 25 degC
 STRIPE_BITS = 64  # without FEC, blocks of this size are dealt over the lanes in turn
-FLIPS_MAX = 64  # per frame; a frame with one is lost as surely
+FLIPS_MAX = 16  # per frame; a frame with one is lost as surely
 
 
 def generator(seed: int, port: PeerId, lane: int, purpose: str) -> np.random.Generator:
