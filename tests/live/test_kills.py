@@ -1,0 +1,180 @@
+"""kill -9 of each process in the middle of a copy: no wrong byte, and an outcome that is told."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Iterable
+
+import pytest
+
+from accel.plain import word
+from accel.v1 import event_pb2
+
+from .conftest import MakeRack
+from .rack import PATIENCE_S, SLOW, Rack, interfaces, pair_config, until
+
+pytestmark = pytest.mark.network
+
+MIB = 1 << 20
+BIG = 64 * MIB
+SLOW_PAIR = pair_config(fibre=SLOW)
+
+
+def counters(rack: Rack) -> dict[str, int]:
+    """All that only ever counts up."""
+    found = {}
+    for link in rack.links():
+        for field, value in link.counters.ListFields():
+            if field.name.endswith("_total"):
+                found[f"{link.name} {field.name}"] = value
+        for name in ("trainings_total", "downs_total", "training_failures_total"):
+            found[f"{link.name} {name}"] = getattr(link, name)
+    return found
+
+
+def assert_none_stepped_back(before: dict[str, int], after: dict[str, int]) -> None:
+    back = {name: (was, after.get(name, 0)) for name, was in before.items() if
+            after.get(name, 0) < was}  # fmt: skip
+    assert not back
+
+
+def assert_whole_story(events: Iterable[event_pb2.Event]) -> list[str]:
+    """No hole and no double among the revisions; each transfer begins and ends once."""
+    events = list(events)
+    revisions = [event.revision for event in events]
+    assert revisions == list(range(1, len(revisions) + 1))
+    told = [
+        (event.kind, event.detail["transfer"])
+        for event in events
+        if event.kind in ("TRANSFER_STARTED", "TRANSFER_DONE", "TRANSFER_FAILED")
+    ]
+    assert len(told) == len(set(told))
+    once = [(e.kind, e.subject, e.time.ToNanoseconds()) for e in events]
+    assert len(once) == len(set(once))
+    return [event.kind for event in events]
+
+
+@pytest.mark.parametrize("pull", [False, True], ids=["write", "read"])
+@pytest.mark.parametrize("card", ["card0", "card1"])
+def test_a_copy_survives_the_death_of_a_worker(
+    make_rack: MakeRack, card: str, pull: bool
+) -> None:
+    rack = make_rack(SLOW_PAIR)
+    sha = rack.fill("card0:w", BIG)
+    transfer = rack.begin("card0:w", "card1:w", pull=pull)
+    rack.in_the_middle(transfer)
+    before, victim = counters(rack), rack.worker_of(card)
+    os.kill(victim, signal.SIGKILL)
+    rack.done(transfer)
+    assert rack.sha256("card1:w") == rack.sha256("card0:w") == sha
+    assert rack.worker_of(card) != victim
+    rack.wait_up()
+    assert_none_stepped_back(before, counters(rack))
+    kinds = assert_whole_story(rack.client.events.list())
+    for kind in ("WORKER_DIED", "FELL_OFF_BUS", "TRANSFER_DONE"):
+        assert kind in kinds
+    assert kinds.count("CARD_READY") == 3
+
+
+def test_a_copy_goes_on_in_the_hardware_while_no_daemon_runs(make_rack: MakeRack) -> None:
+    rack = make_rack(SLOW_PAIR, separate=True)
+    sha = rack.fill("card0:w", BIG)
+    epochs = {link.name: link.epoch for link in rack.links()}
+    copying = rack.running("cp", "card0:w", "card1:w", "-o", "json")
+    transfer = until(lambda: next(iter(rack.client.transfers.list()), None), "the copy begins").name
+    rack.in_the_middle(transfer)
+    before = counters(rack)
+    rack.kill(rack.daemon)
+    assert rack.cli("link", "list").returncode == 5
+    rack.serve(chassis="attach")
+    assert {link.name: link.epoch for link in rack.links()} == epochs
+    rack.done(transfer)
+    output, errors = copying.communicate(timeout=PATIENCE_S)
+    assert copying.returncode == 0, errors
+    assert '"DONE"' in output
+    assert rack.sha256("card1:w") == sha
+    assert {link.name: link.epoch for link in rack.links()} == epochs
+    assert_none_stepped_back(before, counters(rack))
+    kinds = assert_whole_story(rack.client.events.list())
+    assert kinds.count("TRANSFER_STARTED") == kinds.count("TRANSFER_DONE") == 1
+    assert kinds.count("LINK_UP") == 2
+    assert not {"LINK_DOWN", "CHASSIS_POWER_CYCLED", "REGION_LOST"} & set(kinds)
+
+
+def test_a_copy_that_ends_while_no_daemon_runs_is_reported_by_the_next(
+    make_rack: MakeRack,
+) -> None:
+    rack = make_rack(SLOW_PAIR, separate=True)
+    sha = rack.fill("card0:w", 16 * MIB)
+    transfer = rack.begin("card0:w", "card1:w")
+    rack.in_the_middle(transfer, 0)
+    rack.kill(rack.daemon)
+    # The wire falls silent when the copy is over; the daemon's own counter cannot tell us.
+    until(lambda: "transfer_done" in rack.logs(), "the chassis tells of the end")
+    rack.serve(chassis="attach")
+    assert word(rack.done(transfer), "state") == "DONE"
+    assert rack.sha256("card1:w") == sha
+    kinds = assert_whole_story(rack.client.events.list())
+    assert kinds.count("TRANSFER_DONE") == 1
+
+
+def test_a_copy_ends_when_the_hardware_is_powered_off_under_it(make_rack: MakeRack) -> None:
+    rack = make_rack(SLOW_PAIR, separate=True)
+    rack.fill("card0:w", BIG)
+    boot = rack.client.host().chassis_boot_id
+    copying = rack.running("cp", "card0:w", "card1:w", "-o", "json")
+    transfer = until(lambda: next(iter(rack.client.transfers.list()), None), "the copy begins").name
+    rack.in_the_middle(transfer)
+    workers = [rack.worker_of(card) for card in ("card0", "card1")]
+    rack.kill(rack.chassis)
+    _, errors = copying.communicate(timeout=PATIENCE_S)
+    assert copying.returncode == 6, errors
+    assert "CARD_LOST" in errors
+    assert word(rack.transfer(transfer), "state") == "FAILED"
+    until(lambda: not any(os.path.exists(f"/proc/{pid}") for pid in workers), "workers follow")
+    assert {"card0-oe0", "card1-oe0"} <= interfaces(None)
+
+    rack.power_on()
+    until(lambda: rack.client.host().chassis_attached, "the daemon attaches again")
+    assert rack.client.host().chassis_boot_id != boot
+    rack.wait_up()
+    kinds = assert_whole_story(rack.client.events.list())
+    # Both ends of a veth go with the first of them.
+    assert kinds.count("INTERFACE_REAPED") >= 1
+    assert {"CHASSIS_GONE", "CHASSIS_POWER_CYCLED", "REGION_LOST"} <= set(kinds)
+    assert list(rack.client.regions.list()) == []
+    sha = rack.fill("card0:w", MIB)
+    rack.done(rack.begin("card0:w", "card1:w"))
+    assert rack.sha256("card1:w") == sha
+
+
+def test_a_daemon_powers_its_own_chassis_on_again(make_rack: MakeRack) -> None:
+    rack = make_rack(SLOW_PAIR)
+    rack.fill("card0:w", BIG)
+    copying = rack.running("cp", "card0:w", "card1:w")
+    transfer = until(lambda: next(iter(rack.client.transfers.list()), None), "the copy begins").name
+    rack.in_the_middle(transfer)
+    os.kill(rack.client.host().chassis_pid, signal.SIGKILL)
+    _, errors = copying.communicate(timeout=PATIENCE_S)
+    assert copying.returncode == 6, errors
+    assert "CARD_LOST" in errors
+    until(lambda: rack.client.host().chassis_attached, "it is powered on again")
+    rack.wait_up()
+    kinds = assert_whole_story(rack.client.events.list())
+    assert {"CHASSIS_DIED", "CHASSIS_POWER_CYCLED", "INTERFACE_REAPED"} <= set(kinds)
+
+
+def test_a_killed_daemon_takes_its_own_chassis_along(make_rack: MakeRack) -> None:
+    rack = make_rack(SLOW_PAIR)
+    rack.fill("card0:w", BIG)
+    rack.in_the_middle(rack.begin("card0:w", "card1:w"))
+    rack.kill(rack.daemon)
+    until(lambda: not rack.processes(), "chassis and workers end")
+    assert not {"card0-oe0", "card1-oe0"} & interfaces(None)
+    rack.serve()
+    rack.wait_up()
+    kinds = assert_whole_story(rack.client.events.list())
+    assert {"CHASSIS_POWER_CYCLED", "REGION_LOST"} <= set(kinds)
+    (transfer,) = rack.client.transfers.list()
+    assert (word(transfer, "state"), transfer.error) == ("FAILED", "CARD_LOST")
