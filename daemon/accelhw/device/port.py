@@ -6,6 +6,7 @@ data path meets (replays without end) or the light does (darkness) takes the lin
 
 from __future__ import annotations
 
+from collections import deque
 from time import time_ns
 from typing import Protocol
 
@@ -111,6 +112,7 @@ class Port:
         self._light = (0, 0)
         self._interface_down = False
         self._carrier_due = False
+        self._events: deque[Event] = deque()  # the first is being handled
         self._earlier = dict.fromkeys(OWN_FIELDS, 0)  # counts of an earlier life
 
     # ---- commands ----
@@ -276,6 +278,15 @@ class Port:
     # ---- the link machine ----
 
     def _feed(self, event: Event, now_ns: int) -> None:
+        """Tell the machine, one event after the other: what an action brings about waits its turn."""
+        self._events.append(event)
+        if len(self._events) > 1:
+            return
+        while self._events:
+            self._handle(self._events[0], now_ns)
+            self._events.popleft()
+
+    def _handle(self, event: Event, now_ns: int) -> None:
         trainer = self.trainer
         before, failures = trainer.state, trainer.failures
         for action in trainer.handle(event, now_ns):
