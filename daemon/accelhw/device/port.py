@@ -278,7 +278,7 @@ class Port:
     # ---- the link machine ----
 
     def _feed(self, event: Event, now_ns: int) -> None:
-        """Tell the machine, one event after the other: what an action brings about waits its turn."""
+        """Tell the machine, event by event: what an action brings about waits its turn."""
         self._events.append(event)
         if len(self._events) > 1:
             return
