@@ -36,7 +36,7 @@ demo: $(VENV)/.run ## two cards train a link and carry a file by light (FILE=pat
 # ---- to know that it works ---------------------------------------------------------------------
 
 test: $(VENV)/.dev ## all tests that need no peer from outside
-	@tools/in-namespace.sh $(BIN)/python -m pytest -m "not system" -n $(JOBS) $(ARGS)
+	@tools/in-namespace.sh $(BIN)/python -m pytest -m "not system" -n $(JOBS) --dist worksteal $(ARGS)
 
 test-system: $(VENV)/.dev ## tests with Prometheus and a booted systemd (root: Debian packages are installed)
 	@tests/system/install.sh $(VENV)
