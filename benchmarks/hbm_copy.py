@@ -50,7 +50,7 @@ def run_card(side: int, hbm_fd: int, size_bytes: int, mtu: int, buffer_bytes: in
     poll.register(transport.fileno(), select.EPOLLIN)
     poll.register(0, select.EPOLLIN)
     print(json.dumps({"credit_frames": port.credit_frames}), flush=True)
-    started, count, cpu_s, more = 0, 0, 0.0, False
+    started, count, more = 0, 0, False
     while True:
         deadlines = [d for d in (port.next_deadline_ns(), engine.next_deadline_ns()) if d]
         wait_s = max(0.0, (min(deadlines) - clock()) / 1e9) if deadlines else None
@@ -59,7 +59,7 @@ def run_card(side: int, hbm_fd: int, size_bytes: int, mtu: int, buffer_bytes: in
                 if not os.read(0, 100):
                     return
                 count += 1
-                started, cpu_s = clock(), time.process_time()
+                started = clock()
                 engine.start(
                     StartTransfer(
                         count, str(count), TransferKind.WRITE, CARDS[side], REGION, 0, size_bytes,
@@ -76,7 +76,6 @@ def run_card(side: int, hbm_fd: int, size_bytes: int, mtu: int, buffer_bytes: in
             if event.transfer.ended_ns or event.kind in ("TRANSFER_DONE", "TRANSFER_FAILED"):
                 report = {
                     "seconds": (clock() - started) / 1e9,
-                    "cpu_s": time.process_time() - cpu_s,
                     "kind": event.kind,
                     "crc32c": event.transfer.crc32c,
                     "replayed": event.transfer.replayed_frames,
@@ -148,10 +147,18 @@ class Bench:
         card.stdin.flush()
         return self._line(card)
 
-    def iperf(self, seconds: float) -> float:
-        """Bytes a second of one TCP stream."""
-        report = sh(f"iperf3 -c 10.9.0.2 -J -t {seconds:g}")
-        return float(json.loads(report)["end"]["sum_received"]["bits_per_second"]) / 8
+    def cpu_ns(self) -> list[int]:
+        """CPU time that sender and receiver have used."""
+        return [
+            int(Path(f"/proc/{card.pid}/schedstat").read_text().split()[0]) for card in self.cards
+        ]
+
+    def iperf(self, seconds: float) -> tuple[float, list[float]]:
+        """Bytes a second of one TCP stream; CPU seconds per gigabyte of sender and receiver."""
+        end = json.loads(sh(f"iperf3 -c 10.9.0.2 -J -t {seconds:g}"))["end"]
+        speed = float(end["sum_received"]["bits_per_second"]) / 8
+        shares = end["cpu_utilization_percent"]
+        return speed, [shares[f"{who}_total"] / 100 / speed * 1e9 for who in ("host", "remote")]
 
     def same(self) -> bool:
         return all(
@@ -171,6 +178,11 @@ class Bench:
         self.far.wait()
 
 
+def medians(samples: list[list[float]]) -> list[float]:
+    """Of the sender's and of the receiver's."""
+    return [round(statistics.median(column), 3) for column in zip(*samples, strict=True)]
+
+
 def measure(
     mib: int, repeats: int, mtu: int, buffer_mib: int, with_iperf: bool
 ) -> dict[str, object]:
@@ -181,15 +193,22 @@ def measure(
     bench = Bench(mib << 20, mtu, buffer_mib << 20)
     try:
         bench.copy()  # the first one also maps the pages
-        ours, theirs, cpu = [], [], []
+        ours: list[float] = []
+        theirs: list[float] = []
+        cpu: list[list[float]] = []
+        their_cpu: list[list[float]] = []
         for _ in range(repeats):
             if with_iperf:
-                theirs.append(bench.iperf(1.0) / 1e9)
+                speed, shares = bench.iperf(1.0)
+                theirs.append(speed / 1e9)
+                their_cpu.append(shares)
+            before = bench.cpu_ns()
             report = bench.copy()
             if report["kind"] != "TRANSFER_DONE":
                 raise SystemExit(f"the copy failed: {report}")
             ours.append((mib << 20) / report["seconds"] / 1e9)
-            cpu.append(report["cpu_s"] / report["seconds"])
+            used = [after - was for after, was in zip(bench.cpu_ns(), before, strict=True)]
+            cpu.append([ns / (mib << 20) for ns in used])
         same = bench.same()
     finally:
         bench.close()
@@ -198,13 +217,14 @@ def measure(
         "mib": mib, "mtu": mtu, "repeats": repeats, "credit_frames": bench.credit_frames[1],
         "gbyte_per_s": [round(v, 2) for v in ours],
         "median_gbyte_per_s": round(statistics.median(ours), 2),
-        "sender_cpu": round(statistics.median(cpu), 2),
+        "cpu_s_per_gbyte": medians(cpu),
         "bytes_equal": same,
     }  # fmt: skip
     if theirs:
         result |= {
             "iperf3_gbyte_per_s": [round(v, 2) for v in theirs],
             "median_iperf3_gbyte_per_s": round(statistics.median(theirs), 2),
+            "iperf3_cpu_s_per_gbyte": medians(their_cpu),
             "ratio": round(statistics.median(ours) / statistics.median(theirs), 2),
         }
     return result

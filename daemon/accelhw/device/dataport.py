@@ -20,6 +20,8 @@ from accelhw.model.link import PeerId
 from accelhw.transport.base import Transport
 from accelhw.wire.checksum import crc32c, crc32c_combine
 from accelhw.wire.frame import (
+    BARE_DATA,
+    BARE_WORD,
     HEADER_BYTES,
     NO_LANE,
     ChecksumDiffers,
@@ -29,9 +31,11 @@ from accelhw.wire.frame import (
     Header,
     HeaderWriter,
     MalformedFrame,
+    covered,
     decode_header,
     payload_limit,
     source_address,
+    unpack_bare,
 )
 from accelhw.wire.message import TransferMessage, decode_message, encode_message
 
@@ -221,66 +225,89 @@ class DataPort:
             sequence, record = sender.next_replay()
             if not self._replay(sequence, record):
                 return False
-        more = False
-        while (room := sender.room) > 0:
-            record_or_none = self._unsent or self._next(now_ns)
-            if record_or_none is None:
-                break
-            self._unsent = record = record_or_none
-            if budget <= 0:
-                more = True
-                break
-            budget -= 1
-            flags = record.flags | _ACK_NOW if room == 1 else record.flags
-            if not self._transmit(record, sender.next_sequence, flags):
+        while budget > 0 and (room := sender.room) > 0:
+            fresh = self._unsent
+            if fresh is None:
+                if not self._messages and self._cut is None:
+                    self._begin(now_ns)
+                if self._messages:
+                    payload = self._messages.popleft()
+                    fresh = Outgoing(_MESSAGE, 0, 0, payload, crc32c(payload), _ACK_NOW, None)
+                elif self._cut is not None:
+                    budget -= self._stream(self._cut, min(room, budget), room, now_ns)
+                    if self._unsent is not None:
+                        return False
+                    continue
+                else:
+                    break
+            self._unsent = fresh
+            if not self._transmit(fresh, sender.next_sequence, fresh.flags):
                 return False
             self._unsent = None
-            sender.sent(record, now_ns)
-            if record.cut is not None:
-                self.counters.tx_payload_bytes += len(record.view)
-        else:
-            if self._cut is not None or self._messages:
-                self.counters.tx_stalls += 1
+            sender.sent(fresh, now_ns)
+            budget -= 1
+            if fresh.cut is not None:
+                self.counters.tx_payload_bytes += len(fresh.view)
+        if not sender.room and (self._cut is not None or self._messages):
+            self.counters.tx_stalls += 1
         self.counters.in_flight_frames = len(sender.records)
         receiver = self._receiver
         if self._nack_now or (receiver.owed and (self._ack_now or receiver.ack_due(now_ns))):
             self._acknowledge()
-        return more or (budget <= 0 and sender.replaying)
+        return budget <= 0 and (sender.replaying or sender.room > 0)
 
-    def _next(self, now_ns: int) -> Outgoing | None:
-        """The next new frame: a message, or a piece of the present cut, or of the next."""
-        cut = self._cut
-        if not self._messages and cut is None:
-            cut = self._engine.next_cut(self, now_ns)
-            if cut is not None:
-                self._begin(cut)
-        if self._messages:
-            payload = self._messages.popleft()
-            return Outgoing(_MESSAGE, 0, 0, payload, crc32c(payload), _ACK_NOW, None)
-        if cut is None:
-            return None
-        offset = cut.next
-        length = min(self._frame_bytes, cut.end - offset)
-        start = cut.base + offset
-        view = self._view[start : start + length]
-        crc = crc32c(view)
-        cut.crc = crc32c_combine(cut.crc, crc, length) if cut.crc else crc
-        cut.next = offset + length
-        cut.in_flight += 1
-        flags = 0
-        if cut.next == cut.end:
-            flags = _ACK_NOW
+    def _stream(self, cut: Cut, limit: int, room: int, now_ns: int) -> int:
+        """Send up to `limit` frames of the cut; how many. One that finds no room is `_unsent`.
+
+        This is the hot path of sending: a chunk's frames one after the other, no call per field.
+        """
+        sender, receiver, counters = self._sender, self._receiver, self.counters
+        memory, write, send = self._view, self._writer.write, self._transport.send
+        share, base, end, stream = self._frame_bytes, cut.base, cut.end, cut.stream
+        sequence, offset = sender.next_sequence, cut.next
+        count = 0
+        while count < limit and offset < end:
+            length = share if end - offset > share else end - offset
+            view = memory[base + offset : base + offset + length]
+            crc = crc32c(view)
+            flags = _ACK_NOW if offset + length == end or count + 1 == room else 0
+            if self._dropped_at is not None:
+                flags |= self._dropped_flag()
+            record = Outgoing(_DATA, stream, offset, view, crc, flags & _ACK_NOW, cut)
+            cut.crc = crc32c_combine(cut.crc, crc, length)
+            cut.in_flight += 1
+            header = write(
+                _DATA, NO_LANE, flags, length, self.credit_frames, self.epoch, sequence,
+                receiver.expected, stream, offset, crc,
+            )  # fmt: skip
+            offset += length
+            if not send((header, view)):
+                self._unsent = record
+                self._full()
+                break
+            sender.sent(record, now_ns)
+            sequence = (sequence + 1) & SEQUENCE_MASK
+            count += 1
+            receiver.owed = 0
+            counters.tx_frames += 1
+            counters.tx_bytes += HEADER_BYTES + length
+            counters.tx_payload_bytes += length
+        cut.next = offset
+        if count:
+            self._ack_now = False
+        if offset == end:
             self._cut = None
             self._engine.cut_left(cut, now_ns)
-        return Outgoing(_DATA, cut.stream, offset, view, crc, flags, cut)
+        return count
 
-    def _begin(self, cut: Cut) -> None:
-        """Deal the chunk evenly over its frames: a small last one would cost as much as any."""
-        self._cut = cut
-        length = cut.end - cut.next
-        frames = -(-length // self._limit)
-        share = -(-length // frames)
-        self._frame_bytes = -(-share // FRAME_ALIGNMENT) * FRAME_ALIGNMENT
+    def _begin(self, now_ns: int) -> None:
+        """Ask for a cut, and deal it evenly: a small last frame would cost as much as any."""
+        self._cut = cut = self._engine.next_cut(self, now_ns)
+        if cut is not None:
+            length = cut.end - cut.next
+            frames = -(-length // self._limit)
+            share = -(-length // frames)
+            self._frame_bytes = -(-share // FRAME_ALIGNMENT) * FRAME_ALIGNMENT
 
     def _replay(self, sequence: int, record: Outgoing) -> bool:
         cut = record.cut
@@ -368,6 +395,7 @@ class DataPort:
         """
         transport = self._transport
         counters = self.counters
+        receiver = self._receiver
         for _ in range(limit):
             head = transport.peek()
             if head is None:
@@ -375,6 +403,29 @@ class DataPort:
             frame_bytes = transport.peeked_bytes
             counters.rx_frames += 1
             counters.rx_bytes += frame_bytes
+            landing = self._landing
+            if landing is not None and frame_bytes > HEADER_BYTES:
+                # The usual case, without a Header: the next frame of the chunk that comes in.
+                (
+                    word, kind, _, flags, length, _, epoch, sequence, ack, stream, offset,
+                    payload_crc, header_crc,
+                ) = unpack_bare(head)  # fmt: skip
+                if (
+                    sequence == receiver.expected
+                    and offset == landing.next
+                    and stream == landing.stream
+                    and epoch == self.epoch
+                    and word == BARE_WORD
+                    and kind == BARE_DATA
+                    and frame_bytes == HEADER_BYTES + length
+                    and offset + length <= landing.end
+                    and crc32c(head[covered]) == header_crc
+                ):
+                    if ack != self._sender.base:
+                        self._acknowledged(ack, not flags & _DROPPED, now_ns)
+                    good = self._store(landing, offset, length, payload_crc, now_ns)
+                    self._answer(good, flags)
+                    continue
             try:
                 header = decode_header(head, frame_bytes)
             except ForeignFrame:
@@ -430,14 +481,17 @@ class DataPort:
                 self._nack_now = True
             return
         arrive = self._land if header.type == _DATA else self._listen
-        if not arrive(header, now_ns):
-            counters.crc_errors += 1
+        self._answer(arrive(header, now_ns), header.flags)
+
+    def _answer(self, good: bool, flags: int) -> None:
+        """To an expected frame: an acknowledgement, now or later, or a NACK if it came damaged."""
+        receiver = self._receiver
+        if not good:
+            self.counters.crc_errors += 1
             receiver.refuse()
             self._nack_now = True
             return
-        if not self.up or self.epoch != header.epoch:
-            return  # what it said took the link down
-        if header.flags & _ACK_NOW:
+        if flags & _ACK_NOW:
             self._ack_now = True
         if receiver.owed >= self._ack_every:
             self._acknowledge()
@@ -479,6 +533,12 @@ class DataPort:
                 self._transport.discard()
                 self._receiver.accept(now_ns)
                 return True
+        return self._store(landing, offset, length, header.payload_crc, now_ns)
+
+    def _store(
+        self, landing: Landing, offset: int, length: int, payload_crc: int, now_ns: int
+    ) -> bool:
+        """Land the peeked frame, of which all but the payload is known to be right."""
         start = landing.base + offset
         place = self._view[start : start + length]
         try:
@@ -494,10 +554,10 @@ class DataPort:
         for bit in self._strike(length):
             place[bit >> 3] ^= 1 << (bit & 7)
         crc = crc32c(place)
-        if crc != header.payload_crc:
+        if crc != payload_crc:
             return False
         self._receiver.accept(now_ns)
-        landing.crc = crc32c_combine(landing.crc, crc, length) if landing.crc else crc
+        landing.crc = crc32c_combine(landing.crc, crc, length)
         landing.next = offset + length
         self.counters.rx_payload_bytes += length
         if landing.next == landing.end:

@@ -38,12 +38,23 @@ _CHECKSUM_AT = HEADER_BYTES - _CHECKSUM.size
 assert _LAYOUT.size == HEADER_BYTES
 
 
+# The same header read without names, for the receive path's usual case: EtherType and magic as one
+# word, version and type as another, then lane, flags, length, credit, epoch, sequence, ack, stream,
+# offset, payload checksum, header checksum. `covered` is what the last is over.
+unpack_bare = struct.Struct("!12xIHBBHHIIIIQII").unpack_from
+covered = _COVERED
+BARE_WORD = ETHERTYPE << 16 | MAGIC
+
+
 class FrameType(IntEnum):
     CARRIER = 1  # light: power, wavelength and marker per lane; unsequenced
     TRAINING = 2  # one physical lane; unsequenced
     ACK = 3  # acknowledges alone; unsequenced
     DATA = 4  # bytes of a transfer; sequenced
     MESSAGE = 5  # a word between transfer engines; sequenced
+
+
+BARE_DATA = VERSION << 8 | FrameType.DATA
 
 
 class FrameFlag(IntFlag):
