@@ -11,7 +11,7 @@ import pytest
 ROOT = Path(__file__).resolve().parent.parent
 SOURCE_ROOTS = (ROOT / "daemon", ROOT / "cli", ROOT / "sdk")
 
-COMMON = ("acceld.errors", "acceld.records")
+COMMON = ("acceld.errors", "acceld.records", "acceld.sockets")
 
 # A room is the longest prefix that fits a module; it may always read from itself.
 ROOMS: dict[str, tuple[str, ...]] = {
@@ -47,6 +47,7 @@ ROOMS: dict[str, tuple[str, ...]] = {
     "acceld.errors": ("accelhw.model",),
     "acceld.records": ("accelhw.model",),
     "acceld.paths": (),
+    "acceld.sockets": ("acceld.errors",),
     "acceld.config": ("acceld.errors", "acceld.paths", "accelhw.model"),
     "acceld.store": (*COMMON, "accelhw.model"),
     "acceld.host": (*COMMON, "acceld.store", "accelhw.model", "accelhw.interface"),
