@@ -189,8 +189,10 @@ class Rack:
     def wait_up(self, count: int | None = None) -> None:
         """Until all links are up, or those so many."""
         until(
-            lambda: (states := [word(link, "state") for link in self.links()])
-            and states.count("UP") == (count if count is not None else len(states)),
+            lambda: (
+                (states := [word(link, "state") for link in self.links()])
+                and states.count("UP") == (count if count is not None else len(states))
+            ),
             f"links are up; {self.logs()}",
         )
 

@@ -57,9 +57,7 @@ def assert_whole_story(events: Iterable[event_pb2.Event]) -> list[str]:
 
 @pytest.mark.parametrize("pull", [False, True], ids=["write", "read"])
 @pytest.mark.parametrize("card", ["card0", "card1"])
-def test_a_copy_survives_the_death_of_a_worker(
-    make_rack: MakeRack, card: str, pull: bool
-) -> None:
+def test_a_copy_survives_the_death_of_a_worker(make_rack: MakeRack, card: str, pull: bool) -> None:
     rack = make_rack(SLOW_PAIR)
     sha = rack.fill("card0:w", BIG)
     transfer = rack.begin("card0:w", "card1:w", pull=pull)

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import structlog
 
+from acceld import sockets
 from acceld.errors import EXIT_CONFLICT, EXIT_INTERNAL, StartFailure
 from acceld.host.host import Host, UnfitChassis
 from acceld.host.own_chassis import OwnChassis
@@ -29,6 +30,7 @@ class Keeper:
         self._socket = socket
         self._own = own
         self._client: DeviceClient | None = None
+        self._was_attached = False
 
     async def attach_first(self) -> None:
         """Once, at the start. Raises StartFailure where waiting could not help."""
@@ -70,6 +72,13 @@ class Keeper:
                 if str(error) != self._host.hardware.why_gone:
                     log.warning("chassis_awaited", socket=str(self._socket), why=str(error))
                 self._host.hardware.why_gone = str(error)
+                await self._end_what_ran()
+
+    async def _end_what_ran(self) -> None:
+        """A chassis listens as long as it lives. Where one did and nobody does now, its memory is
+        gone, and whoever waits for a transfer waits in vain."""
+        if self._was_attached and not sockets.answers(self._socket):
+            await self._host.transfers.powered_off()
 
     async def close(self) -> None:
         """Detach, and power off what is ours."""
@@ -94,12 +103,14 @@ class Keeper:
     async def _lost(self) -> None:
         client, self._client = self._client, None
         assert client is not None
+        self._was_attached = True
         await self._host.detach(client)
         if self._own is None:
             return
         # It hung up on us: a chassis without its driver is of no use here, and one that dies
         # right now needs a moment to be seen dead.
         await self._own.power_off()
+        await self._host.transfers.powered_off()
         self._host.events.report(
             Severity.ERROR,
             "CHASSIS_DIED",

@@ -217,6 +217,10 @@ class Transfers:
                 )
             )  # fmt: skip
 
+    async def powered_off(self) -> None:
+        """The hardware was powered off: what it moved is over, whenever it comes back."""
+        await self.reconcile(())
+
     # ---- pieces ---------------------------------------------------------------------------------
 
     def _follow(self, transfer: Transfer) -> None:

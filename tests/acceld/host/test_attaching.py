@@ -262,6 +262,33 @@ async def test_while_the_chassis_is_away_calls_say_so_and_what_is_kept_is_shown(
     assert await daemon.read("cards/card0/regions/weights", 0, 4) == bytes(4)
 
 
+async def test_a_copy_ends_as_soon_as_its_hardware_is_known_to_be_off(
+    hardware: FakeHardware, daemon: Daemon
+) -> None:
+    hardware.hold_transfers = True
+    number = await start_copy(daemon)
+    hardware.progress(number, 4096)
+    watching = daemon.transfers.WatchTransfer(
+        transfer_pb2.WatchTransferRequest(name=f"transfers/{number}")
+    )
+    await hardware.stop()
+    last = [state async for state in watching][-1]
+    assert (last.state, last.error) == (transfer_pb2.TRANSFER_STATE_FAILED, "CARD_LOST")
+    assert "powered off" in last.error_detail
+    assert daemon.host.transfers.running == 0
+
+
+async def test_a_copy_outlives_a_connection_that_breaks(
+    hardware: FakeHardware, daemon: Daemon
+) -> None:
+    hardware.hold_transfers = True
+    number = await start_copy(daemon)
+    hardware.hang_up()
+    hardware.finish(number)
+    await until(lambda: daemon.host.transfers.running == 0)
+    assert (await get(daemon, number)).state == transfer_pb2.TRANSFER_STATE_DONE
+
+
 async def test_windows_that_the_store_does_not_know_are_adopted_not_overwritten(
     hardware: FakeHardware, settings: Settings
 ) -> None:
