@@ -55,3 +55,9 @@ def test_nothing_is_known_of_a_peer_at_power_on(rack):
     assert set(seen.port["peer_oe"]) == {-1}
     assert set(seen.lane["peer_lane"]) == {-1}
     assert set(seen.port["state"]) == {LinkState.DOWN}
+
+
+def test_ports_are_switched_on_from_the_start(rack):
+    """A driver that attaches while the cards boot compares this with what it has been told."""
+    _, _, seen = rack
+    assert set(seen.port["admin_up"]) == {1}

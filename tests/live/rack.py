@@ -169,12 +169,12 @@ class Rack:
         assert done.returncode == 0, done.stderr
         return json.loads(done.stdout)
 
-    def running(self, *arguments: str) -> subprocess.Popen[str]:
+    def running(self, *arguments: str, stdin: int = subprocess.DEVNULL) -> subprocess.Popen[str]:
         """accelctl while it runs; end it, or wait for it."""
         return subprocess.Popen(
             program("accelctl", *arguments),
             env=self.environment,
-            stdin=subprocess.DEVNULL,
+            stdin=stdin,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
@@ -284,7 +284,8 @@ def interfaces(netns: str | None) -> set[str]:
 
 
 def traces(netns: str | None) -> set[str]:
-    """What a rack may leave outside its folder; namespaces of tests have our process in their name."""
+    """What a rack may leave outside its folder. Namespaces of tests have our process in their
+    name, because other test processes make some too."""
     return {
         *(f"interface {name}" for name in interfaces(netns)),
         *(f"namespace {name}" for name in namespace.names() if str(os.getpid()) in name),

@@ -17,12 +17,13 @@ class StatusRows:
         return self._tables
 
     def place(self, place: CardPlace) -> None:
-        """A card at power-on: no state yet, every link down."""
+        """A card at power-on: no state yet, every link down though switched on."""
         tables = self.tables
         with tables.writing(place.card_row):
             tables.card["worker"][place.card_row] = place.worker
             ports = tables.port[place.port_rows]
             ports["state"] = LinkState.DOWN
+            ports["admin_up"] = 1
             ports["reason_lane"] = ports["peer_reason_lane"] = ports["peer_oe"] = -1
             tables.lane["peer_lane"][place.lane_rows] = -1
 
