@@ -51,10 +51,33 @@ def _loopback_up() -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    if why := config.stash[NETWORK]:
-        for item in items:
-            if item.get_closest_marker("network"):
+    """Skip what this machine cannot do, and say why; `tap` as a parameter means the same."""
+    reasons = {
+        "network": config.stash[NETWORK],
+        "tap": _no_tap(),
+        "other_users": _no_other_users(),
+    }
+    for item in items:
+        marks = {mark.name for mark in item.iter_markers()}
+        parameters = getattr(getattr(item, "callspec", None), "params", {}).values()
+        if any(str(value) == "tap" for value in parameters):
+            marks.add("tap")
+        for mark, why in reasons.items():
+            if why and mark in marks:
                 item.add_marker(pytest.mark.skip(reason=why))
+
+
+def _no_tap() -> str:
+    try:
+        os.close(os.open("/dev/net/tun", os.O_RDWR | os.O_CLOEXEC))
+    except OSError as error:
+        return f"no TAP device for this user: {error}"
+    return ""
+
+
+def _no_other_users() -> str:
+    lines = Path("/proc/self/uid_map").read_text().split()
+    return "" if int(lines[2]) > 65534 else "nobody but root lives in this user namespace"
 
 
 @pytest.fixture

@@ -117,6 +117,7 @@ def test_a_veth_pair_is_tagged_quiet_up_and_of_the_right_size(fabric):
 
 
 @pytest.mark.network
+@pytest.mark.tap
 def test_taps_of_both_ends_meet_in_a_bridge(fabric):
     made = fabric(fibre("tap"))
     assert names() == {"lo", "card0-oe0", "card1-oe0", "fibre0-br"}
@@ -129,6 +130,7 @@ def test_taps_of_both_ends_meet_in_a_bridge(fabric):
 
 
 @pytest.mark.network
+@pytest.mark.tap
 def test_a_tap_to_the_outside_is_there_for_others(fabric):
     outward = Fibre("out", FibreEnd(A, interface="fibre-out"), None, TransportKind.TAP, 1500)
     made = fabric(outward)

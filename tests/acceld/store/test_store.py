@@ -110,6 +110,7 @@ def test_a_full_disk_is_told_once_and_the_store_goes_on_in_memory(tmp_path: Path
     assert Store.in_folder(tmp_path).regions() == [REGION]
 
 
+@pytest.mark.other_users
 def test_a_store_that_cannot_be_written_is_read_and_kept_in_memory(tmp_path: Path) -> None:
     store = Store.in_folder(tmp_path)
     store.put_region(REGION)
