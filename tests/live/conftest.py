@@ -29,3 +29,13 @@ def make_rack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MakeRack]:
             return racks.enter_context(running_rack(folder, config, netns, **how))
 
         yield make
+
+
+@pytest.fixture
+def rack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Rack]:
+    """A pair that nobody has started yet."""
+    rack = Rack(tmp_path_factory.mktemp("r"), pair_config())
+    try:
+        yield rack
+    finally:
+        rack.close()

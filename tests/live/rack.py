@@ -35,7 +35,12 @@ LOOK_S = 0.02
 T = TypeVar("T")
 
 
-def until(condition: Callable[[], T], what: str, patience_s: float = PATIENCE_S) -> T:
+def until(
+    condition: Callable[[], T],
+    what: str,
+    patience_s: float = PATIENCE_S,
+    story: Callable[[], str] = str,
+) -> T:
     """The first true value of a condition; a daemon out of reach is not true yet."""
     deadline = time.monotonic() + patience_s
     while True:
@@ -45,7 +50,7 @@ def until(condition: Callable[[], T], what: str, patience_s: float = PATIENCE_S)
                 return value
         except (AccelError, OSError) as error:
             failure = error
-        assert time.monotonic() < deadline, f"it never came true that {what} ({failure})"
+        assert time.monotonic() < deadline, f"it never came true that {what} ({failure}); {story()}"
         time.sleep(LOOK_S)
 
 
@@ -86,31 +91,37 @@ class Rack:
 
     # ---- power ----------------------------------------------------------------------------------
 
-    def serve(self, *arguments: str, chassis: str = "auto", wait: bool = True) -> None:
-        """Start the daemon; `wait` until it is attached."""
+    def serve(
+        self,
+        *arguments: str,
+        chassis: str = "auto",
+        wait: bool = True,
+        wrapper: Sequence[str] = (),
+    ) -> None:
+        """Start the daemon, by a `wrapper` that executes it; `wait` until it is attached."""
         self.daemon = self.start(
-            "acceld", "serve", "--config", str(self.config), "--state-dir",
+            *wrapper, *program("acceld"), "serve", "--config", str(self.config), "--state-dir",
             str(self.folder / "state"), "--socket", str(self.socket), "--metrics",
             "127.0.0.1:0", "--chassis", chassis, *arguments,
         )  # fmt: skip
         if wait:
-            until(lambda: self.client.host().chassis_attached, f"it is attached; {self.logs()}")
+            until(lambda: self.client.host().chassis_attached, "it is attached", story=self.logs)
 
     def power_on(self) -> None:
         """Start a chassis that outlives the daemon; returns when it answers."""
         self.chassis = self.start(
-            "acceld", "chassis", "--config", str(self.config), "--socket",
+            *program("acceld"), "chassis", "--config", str(self.config), "--socket",
             str(self.hardware_socket),
         )  # fmt: skip
         until(self._chassis_answers, "the chassis answers")
 
     def start(self, *command: str) -> subprocess.Popen[bytes]:
-        """Any command of the project, in the rack's environment, its output in a file."""
+        """Any command, in the rack's environment, its output in a file."""
         with open(self.folder / "log", "ab") as log:
             return namespace.run_inside(
                 self.netns,
                 lambda: subprocess.Popen(
-                    program(*command),
+                    command,
                     env=self.environment,
                     stdin=subprocess.DEVNULL,
                     stdout=log,
@@ -193,7 +204,8 @@ class Rack:
                 (states := [word(link, "state") for link in self.links()])
                 and states.count("UP") == (count if count is not None else len(states))
             ),
-            f"links are up; {self.logs()}",
+            "links are up",
+            story=self.logs,
         )
 
     def fill(self, region: str, size: int, seed: int = 1) -> str:
@@ -224,14 +236,14 @@ class Rack:
             assert word(now, "state") in ("QUEUED", "RUNNING", "WAITING"), now
             return now if now.good_bytes >= share * now.total_bytes else None
 
-        return until(begun, f"{name} is in its middle")
+        return until(begun, f"{name} is in its middle", story=self.logs)
 
     def ended(self, name: str) -> transfer_pb2.Transfer:
         def over() -> Any:
             now = self.transfer(name)
             return now if word(now, "state") in ("DONE", "FAILED", "CANCELLED") else None
 
-        return until(over, f"{name} ends; {self.logs()}", 2 * PATIENCE_S)
+        return until(over, f"{name} ends", 2 * PATIENCE_S, self.logs)
 
     def done(self, name: str) -> transfer_pb2.Transfer:
         ended = self.ended(name)

@@ -301,7 +301,11 @@ class Store:
 
     def _open(self, path: Path) -> sqlite3.Connection:
         self._folder_lock = self._lock_folder(path.parent)
-        db = sqlite3.connect(path, check_same_thread=False, timeout=1.0)
+        try:
+            db = sqlite3.connect(path, check_same_thread=False, timeout=1.0)
+        except sqlite3.OperationalError as error:  # It is not there, and cannot be made.
+            self.trouble = f"{path}: {error}"
+            return self._copy_of(path)
         try:
             db.execute("PRAGMA journal_mode = WAL")
             db.execute("PRAGMA synchronous = NORMAL")

@@ -137,6 +137,15 @@ def test_a_store_that_cannot_be_written_is_read_and_kept_in_memory(tmp_path: Pat
     tmp_path.chmod(0o755)
 
 
+def test_a_store_that_cannot_be_made_is_kept_in_memory(tmp_path: Path) -> None:
+    (tmp_path / FILE_NAME).symlink_to("no folder/file")  # For root, too, there is no way.
+    store = Store.in_folder(tmp_path)
+    assert "unable to open" in store.trouble
+    assert not store.is_durable
+    store.put_region(REGION)
+    assert store.regions() == [REGION]
+
+
 @pytest.mark.parametrize("junk", [b"this is no database at all" * 50, None])
 def test_a_damaged_store_is_named_with_what_to_do(tmp_path: Path, junk: bytes | None) -> None:
     path = tmp_path / FILE_NAME
