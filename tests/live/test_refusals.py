@@ -184,7 +184,7 @@ def test_a_mistake_in_the_configuration(rack: Rack, before: str, after: str, hin
 def test_an_interface_that_is_not_there(rack: Rack) -> None:
     rack.config.write_text(pair_config(fibre='transport = "netdev"\ninterface_a = "none0"\n'
                                              'interface_b = "none1"'))  # fmt: skip
-    code, said = refused(rack)
+    code, _ = refused(rack)
     assert code == 6, rack.logs()
     assert "there is no interface 'none0'" in rack.logs()
 
