@@ -46,7 +46,7 @@ ROOMS: dict[str, tuple[str, ...]] = {
     # The daemon.
     "acceld.errors": ("accelhw.model",),
     "acceld.records": ("accelhw.model",),
-    "acceld.paths": (),
+    "acceld.paths": ("accelhw.interface",),
     "acceld.sockets": ("acceld.errors",),
     "acceld.config": ("acceld.errors", "acceld.paths", "accelhw.model"),
     "acceld.store": (*COMMON, "accelhw.model"),

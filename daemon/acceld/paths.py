@@ -6,13 +6,14 @@ import os
 import pwd
 from pathlib import Path
 
-SYSTEM_FOLDER = Path("/run/acceld")
+from accelhw.interface import place
+
 SYSTEM_STATE = Path("/var/lib/acceld")
 
 
 def _is_system() -> bool:
     """Root, or the service's account under systemd, which then says where to live."""
-    return os.geteuid() == 0 or "RUNTIME_DIRECTORY" in os.environ
+    return place.is_system() or "RUNTIME_DIRECTORY" in os.environ
 
 
 def runtime_folder() -> Path:
@@ -20,10 +21,7 @@ def runtime_folder() -> Path:
     given = os.environ.get("RUNTIME_DIRECTORY", "").partition(":")[0]
     if given:
         return Path(given)
-    if _is_system():
-        return SYSTEM_FOLDER
-    runtime = os.environ.get("XDG_RUNTIME_DIR")
-    return Path(runtime) / "acceld" if runtime else Path(f"/tmp/acceld-{os.geteuid()}")
+    return place.SYSTEM_FOLDER if _is_system() else place.user_folder()
 
 
 def api_socket() -> Path:

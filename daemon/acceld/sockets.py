@@ -22,6 +22,8 @@ def prepare(path: Path) -> None:
         mode = path.lstat().st_mode
     except FileNotFoundError:
         return
+    except OSError as error:
+        raise cannot_listen(path, error.strerror or str(error)) from error
     if not stat.S_ISSOCK(mode):
         raise StartFailure(
             f"{path} exists and is no socket; move it away or choose another --socket",

@@ -7,7 +7,7 @@ with Client() as client:
     client.transfers.copy("card0:weights", "card1:weights")
 """
 
-from accel.client import Client, default_socket
+from accel.client import Client
 from accel.errors import (
     AccelError,
     Cancelled,
@@ -27,6 +27,7 @@ from accel.errors import (
     Unsupported,
     WrongState,
 )
+from accel.place import default_socket
 
 __all__ = [
     "AccelError",

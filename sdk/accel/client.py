@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 from functools import cached_property
-from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
+from accel.place import default_socket
 from accel.wire import Wire
 
 if TYPE_CHECKING:
@@ -18,20 +18,7 @@ if TYPE_CHECKING:
     from accel.optics import Engines, Lanes
     from accel.transfer import Transfers
 
-SYSTEM_SOCKET = "/run/acceld/acceld.sock"
 TIMEOUT_S = 10.0
-
-
-def default_socket() -> str:
-    """Where the daemon listens: ACCEL_SOCKET, else the system's socket, else the user's own."""
-    chosen = os.environ.get("ACCEL_SOCKET")
-    if chosen:
-        return chosen.removeprefix("unix:")
-    if os.geteuid() == 0 or Path(SYSTEM_SOCKET).exists():
-        return SYSTEM_SOCKET
-    runtime = os.environ.get("XDG_RUNTIME_DIR")
-    folder = Path(runtime) / "acceld" if runtime else Path(f"/tmp/acceld-{os.getuid()}")
-    return str(folder / "acceld.sock")
 
 
 class Client:

@@ -132,7 +132,10 @@ def _owner(path: str) -> str:
     import pwd
 
     try:
-        status = os.stat(path)
+        try:
+            status = os.stat(path)
+        except PermissionError:
+            status = os.stat(os.path.dirname(path))  # Its folder is closed to us already.
         return (
             f"user {pwd.getpwuid(status.st_uid).pw_name}, "
             f"group {grp.getgrgid(status.st_gid).gr_name}"

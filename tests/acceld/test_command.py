@@ -16,11 +16,12 @@ from typing import Any
 import pytest
 
 from accel.v1 import host_pb2, memory_pb2
-from acceld import paths
+from acceld import paths, sockets
 from acceld.config import Options, Settings, decide, metrics_address
 from acceld.errors import StartFailure
 from acceld.host import own_chassis
 from acceld.notify import Notifier, watchdog_interval_s
+from accelhw.interface import place
 
 from .conftest import Daemon, until
 from .fake_hardware import FakeHardware
@@ -142,12 +143,40 @@ def test_a_user_lives_in_folders_of_his_own(monkeypatch: pytest.MonkeyPatch) -> 
     for name in ("ACCEL_SOCKET", "RUNTIME_DIRECTORY", "STATE_DIRECTORY", "XDG_STATE_HOME"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
+    monkeypatch.setattr(place, "UID_MAP", Path("/nonexistent"))
     monkeypatch.setenv("XDG_RUNTIME_DIR", "/run/user/1000")
     monkeypatch.setenv("HOME", "/home/a")
     assert paths.api_socket() == Path("/run/user/1000/acceld/acceld.sock")
     assert paths.state_folder() == Path("/home/a/.local/state/acceld")
     monkeypatch.delenv("XDG_RUNTIME_DIR")
     assert paths.api_socket() == Path("/tmp/acceld-1000/acceld.sock")
+
+
+def test_root_of_a_user_namespace_lives_where_that_user_does(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("ACCEL_SOCKET", "RUNTIME_DIRECTORY", "STATE_DIRECTORY", "XDG_RUNTIME_DIR"):
+        monkeypatch.delenv(name, raising=False)
+    (tmp_path / "uid_map").write_text("         0       1000          1\n")
+    monkeypatch.setattr(place, "UID_MAP", tmp_path / "uid_map")
+    monkeypatch.setattr(os, "geteuid", lambda: 0)
+    monkeypatch.setattr(os, "access", lambda path, mode: False)
+    monkeypatch.setenv("HOME", "/home/a")
+    assert paths.api_socket() == Path("/tmp/acceld-1000/acceld.sock")
+    assert paths.state_folder() == Path("/home/a/.local/state/acceld")
+    monkeypatch.setattr(os, "access", lambda path, mode: True)
+    assert paths.api_socket() == Path("/run/acceld/acceld.sock")
+
+
+def test_a_folder_that_is_closed_to_us_is_told_in_a_sentence(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    def refuse(self: Path) -> os.stat_result:
+        raise PermissionError(13, "Permission denied", str(self))
+
+    monkeypatch.setattr(Path, "lstat", refuse)
+    with pytest.raises(StartFailure, match=r"cannot listen at .*Permission denied"):
+        sockets.prepare(tmp_path / "a.sock")
 
 
 def test_the_service_manager_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -217,14 +217,48 @@ def test_a_device_is_written_to_as_it_is(client: Client) -> None:
 def test_where_the_daemon_is_looked_for(
     environment: dict[str, str], uid: int, wanted: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from accel import client
+    from accel import place
 
     for name in ("ACCEL_SOCKET", "XDG_RUNTIME_DIR"):
         monkeypatch.delenv(name, raising=False)
     for name, value in environment.items():
         monkeypatch.setenv(name, value)
     monkeypatch.setattr(os, "geteuid", lambda: uid)
-    monkeypatch.setattr(os, "getuid", lambda: uid)
-    monkeypatch.setattr(client, "SYSTEM_SOCKET", "/run/acceld/acceld.sock")
-    monkeypatch.setattr(Path, "exists", lambda self: False)
+    monkeypatch.setattr(os, "access", lambda path, mode: True)
+    monkeypatch.setattr(os.path, "exists", lambda path: False)
+    monkeypatch.setattr(place, "UID_MAP", Path("/nonexistent"))
     assert default_socket() == wanted
+
+
+def test_root_of_a_user_namespace_looks_where_that_user_does(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from accel import place
+
+    for name in ("ACCEL_SOCKET", "XDG_RUNTIME_DIR"):
+        monkeypatch.delenv(name, raising=False)
+    (tmp_path / "uid_map").write_text("         0       1000          1\n")
+    monkeypatch.setattr(place, "UID_MAP", tmp_path / "uid_map")
+    monkeypatch.setattr(place, "SYSTEM_SOCKET", str(tmp_path / "system/acceld.sock"))
+    monkeypatch.setattr(os, "geteuid", lambda: 0)
+    monkeypatch.setattr(os, "access", lambda path, mode: False)
+    assert default_socket() == "/tmp/acceld-1000/acceld.sock"
+
+
+def test_a_system_daemon_that_is_not_for_us_does_not_hide_our_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from accel import place
+
+    monkeypatch.delenv("ACCEL_SOCKET", raising=False)
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
+    closed = tmp_path / "system"
+    closed.mkdir()
+    monkeypatch.setattr(place, "SYSTEM_SOCKET", str(closed / "acceld.sock"))
+    monkeypatch.setattr(os, "geteuid", lambda: 1000)
+    monkeypatch.setattr(os, "access", lambda path, mode: False)
+    assert default_socket() == str(closed / "acceld.sock")
+    own = tmp_path / "acceld/acceld.sock"
+    own.parent.mkdir()
+    own.touch()
+    assert default_socket() == str(own)

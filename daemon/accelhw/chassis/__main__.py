@@ -13,6 +13,7 @@ from typing import Any
 
 from accelhw.chassis.notify import notify
 from accelhw.chassis.process import allow_many_files, die_with_parent, keep_rights_to_ourselves
+from accelhw.interface import place
 from accelhw.model.config import Config
 from accelhw.model.configfile import load, render
 
@@ -73,11 +74,8 @@ def default_socket() -> Path:
     """The hardware socket where nobody says otherwise."""
     if chosen := os.environ.get("ACCEL_HARDWARE_SOCKET"):
         return Path(chosen)
-    if os.geteuid() == 0:
-        return Path("/run/acceld/hardware.sock")
-    if runtime := os.environ.get("XDG_RUNTIME_DIR"):
-        return Path(runtime) / "acceld/hardware.sock"
-    return Path(f"/tmp/acceld-{os.geteuid()}/hardware.sock")
+    folder = place.SYSTEM_FOLDER if place.is_system() else place.user_folder()
+    return folder / "hardware.sock"
 
 
 def _read(path: Path) -> Config:
