@@ -10,9 +10,10 @@ import heapq
 import select
 from collections.abc import Callable
 from itertools import count
-from time import monotonic_ns
+from time import monotonic_ns, sleep
 
 MAX_SLEEP_NS = 500_000_000  # the loop turns at least this often, which is its heartbeat
+NAP_S = 50e-6  # between batches of a stream: as a NIC's interrupt moderation
 
 Callback = Callable[[int], None]  # given the monotonic time in ns
 
@@ -27,6 +28,7 @@ class Loop:
         self._alarms: list[tuple[int, int, Callback]] = []
         self._order = count()
         self._again: dict[Callable[[int], bool], None] = {}
+        self._nap = False
         self._running = False
 
     def add_reader(self, fd: int, on_readable: Callback) -> None:
@@ -51,6 +53,14 @@ class Loop:
         """Call `work` in the next turn, and again each turn for as long as it returns True."""
         self._again[work] = None
 
+    def moderate(self) -> None:
+        """A stream is running: nap before the next look, so that more frames wait by then.
+
+        Being woken for a frame costs both CPUs more than handling it: 1.5 to 2 times the speed of
+        a stream. A lone frame must not wait, so this is for those who have just handled many.
+        """
+        self._nap = True
+
     def stop(self) -> None:
         self._running = False
 
@@ -67,6 +77,10 @@ class Loop:
             sleep_ns = 0
         elif self._alarms:
             sleep_ns = min(sleep_ns, max(0, self._alarms[0][0] - now_ns))
+        if self._nap:
+            self._nap = False
+            if sleep_ns:
+                sleep(NAP_S)
         ready = self._epoll.poll(sleep_ns / 1e9)
         now_ns = monotonic_ns()
         for fd, mask in ready:

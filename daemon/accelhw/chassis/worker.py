@@ -61,6 +61,7 @@ from accelhw.transport.unplugged import Unplugged
 BEAT_NS = 500_000_000
 SHOW_NS = 20_000_000  # the shortest time between two writes of a card's rows
 PROGRESS_NS = 100_000_000
+STREAM_FRAMES = 3  # received at once: a stream, not a message and its answer
 UNSENT_MAX = 1 << 20  # bytes; a chassis that lags so far gets no more progress, only facts
 
 SEVERITIES = {
@@ -82,8 +83,12 @@ class PortRunner:
             loop.add_reader(self._fd, self.on_readable)
 
     def on_readable(self, now_ns: int) -> None:
+        counters = self.port.counters
+        before = counters.rx_frames
         self.port.on_readable(now_ns)
         self._pump(now_ns)
+        if counters.rx_frames - before >= STREAM_FRAMES or self.port.data.awaits_credit:
+            self._loop.moderate()
         self._card.settle(now_ns)
 
     def on_writable(self, now_ns: int) -> None:

@@ -201,6 +201,11 @@ class DataPort:
         """Smoothed round trip of frame and acknowledgement, 0 before the first."""
         return self._sender.rtt_ns
 
+    @property
+    def awaits_credit(self) -> bool:
+        """More of a transfer is at hand than the far end's credits let out."""
+        return self._cut is not None and self._sender.room <= 0
+
     def say(self, message: TransferMessage) -> None:
         """Queue a message, ahead of data that has not left. Dropped when the link is down."""
         if self.up:
