@@ -7,6 +7,7 @@ import os
 import pytest
 
 from accelhw.device.dma import EngineRefusal
+from accelhw.model.link import PeerId
 from accelhw.model.region import MemoryWindow
 from accelhw.model.transfer import TransferError, TransferKind, TransferState
 from accelhw.wire.checksum import crc32c
@@ -312,6 +313,27 @@ def test_a_reset_card_ends_what_it_does_at_both_ends(make_world) -> None:
     assert world.info("mine").error == TransferError.CARD_RESET
     assert world.finish("theirs", world.b).error == TransferError.REMOTE_RESET
     world.run(lambda: not world.b.engine.active)
+
+
+def test_a_reset_target_holds_no_region_for_a_transfer_that_its_reset_ended(make_world) -> None:
+    world = make_world(links=2)
+    world.up()
+    world.start("t", 8 * MIB)
+    for _ in range(20):
+        world.turn()
+    world.down()
+    (window,) = world.b.engine.windows()
+    world.b.engine.reset(world.now_ns)
+    world.b.engine.register_window(window)
+    # The end is told over the first link that is up, whose far end is late; meanwhile the source
+    # asks over the other one to go on.
+    world.b.ports[1].link_up(77, PeerId("c" * 16, "card0", 1), world.credits, world.now_ns)
+    world.up(0)
+    world.turn()
+    world.a.ports[1].link_up(77, PeerId("c" * 16, "card1", 1), world.credits, world.now_ns)
+    assert world.finish("t").error == TransferError.REMOTE_RESET
+    world.run(lambda: not world.b.engine.active)
+    world.b.engine.unregister_window(window.region_id)
 
 
 def test_memory_that_cannot_be_backed_ends_the_transfer(make_world) -> None:

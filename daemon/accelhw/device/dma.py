@@ -299,13 +299,15 @@ class TransferEngine:
         del self._jobs[transfer_id]
 
     def reset(self, now_ns: int) -> None:
-        """The card was reset: every transfer ends, windows are forgotten; links are not touched."""
+        """The card was reset: every transfer ends, windows are forgotten; links are not touched.
+
+        The ends stay known: a far card may ask to go on before it hears of them.
+        """
         for name in [*self._locals, *self._pushes, *self._sinks]:
             mine = name in self._jobs
             error = TransferError.CARD_RESET if mine else TransferError.REMOTE_RESET
             self._fail(name, error, f"{self.card} was reset", now_ns, True)
         self._windows.clear()
-        self._ended.clear()
 
     # ---- reports ----
 
