@@ -18,7 +18,7 @@ from accelhw.device.sink import Landing, Sink
 from accelhw.link.retry import ACK_EVERY_FRAMES, SEQUENCE_MASK, RetryReceiver, RetrySender, Verdict
 from accelhw.model.link import PeerId
 from accelhw.transport.base import Transport
-from accelhw.wire.checksum import crc32c, crc32c_combine
+from accelhw.wire.checksum import crc32c
 from accelhw.wire.frame import (
     BARE_DATA,
     BARE_WORD,
@@ -46,6 +46,7 @@ FRAME_ALIGNMENT = 64  # bytes; payloads are multiples of this, but for a transfe
 _ACK, _DATA, _MESSAGE = int(FrameType.ACK), int(FrameType.DATA), int(FrameType.MESSAGE)
 _NACK, _ACK_NOW = int(FrameFlag.NACK), int(FrameFlag.ACK_NOW)
 _DROPPED = int(FrameFlag.DROPPED)
+_NO_STREAM = 0  # means nothing to the far end, which takes such a frame and forgets it
 
 
 @dataclass(slots=True)
@@ -78,11 +79,11 @@ class PortCounters:
 class Outgoing:
     """A frame in flight. DATA holds a view of its source, which is the replay buffer."""
 
-    __slots__ = ("crc", "cut", "flags", "offset", "stream", "type", "view")
+    __slots__ = ("crc", "crc_before", "cut", "flags", "offset", "stream", "type", "view")
 
     def __init__(
         self, type_: int, stream: int, offset: int, view: memoryview | bytes, crc: int, flags: int,
-        cut: Cut | None,
+        cut: Cut | None, crc_before: int = 0,
     ) -> None:  # fmt: skip
         self.type = type_
         self.stream = stream
@@ -91,6 +92,7 @@ class Outgoing:
         self.crc = crc
         self.flags = flags
         self.cut = cut
+        self.crc_before = crc_before  # of the chunk up to this frame
 
 
 class Engine(Protocol):
@@ -105,6 +107,7 @@ class Engine(Protocol):
     def cut_arrived(self, cut: Cut, proved: bool, now_ns: int) -> None: ...
     def landed_chunk(self, landing: Landing, now_ns: int) -> None: ...
     def memory_fault(self, sink: Sink, now_ns: int) -> None: ...
+    def source_changed(self, cut: Cut, now_ns: int) -> None: ...
     def on_message(self, port: DataPort, message: TransferMessage, now_ns: int) -> None: ...
 
 
@@ -228,7 +231,7 @@ class DataPort:
         while budget and sender.replaying:
             budget -= 1
             sequence, record = sender.next_replay()
-            if not self._replay(sequence, record):
+            if not self._replay(sequence, record, now_ns):
                 return False
         while budget > 0 and (room := sender.room) > 0:
             fresh = self._unsent
@@ -274,12 +277,12 @@ class DataPort:
         while count < limit and offset < end:
             length = share if end - offset > share else end - offset
             view = memory[base + offset : base + offset + length]
-            crc = crc32c(view)
+            crc = crc32c(view, cut.crc)
             flags = _ACK_NOW if offset + length == end or count + 1 == room else 0
             if self._dropped_at is not None:
                 flags |= self._dropped_flag()
-            record = Outgoing(_DATA, stream, offset, view, crc, flags & _ACK_NOW, cut)
-            cut.crc = crc32c_combine(cut.crc, crc, length)
+            record = Outgoing(_DATA, stream, offset, view, crc, flags & _ACK_NOW, cut, cut.crc)
+            cut.crc = crc
             cut.in_flight += 1
             header = write(
                 _DATA, NO_LANE, flags, length, self.credit_frames, self.epoch, sequence,
@@ -314,12 +317,19 @@ class DataPort:
             share = -(-length // frames)
             self._frame_bytes = -(-share // FRAME_ALIGNMENT) * FRAME_ALIGNMENT
 
-    def _replay(self, sequence: int, record: Outgoing) -> bool:
+    def _replay(self, sequence: int, record: Outgoing, now_ns: int) -> bool:
         cut = record.cut
-        # Read the source again: were it changed meanwhile, the far end could never accept it with
-        # the old checksum. Finish still carries the old one, so the change does not go unseen.
-        crc = record.crc if cut is None else crc32c(record.view)
-        record.crc = crc
+        if (
+            cut is not None
+            and record.stream != _NO_STREAM
+            and crc32c(record.view, record.crc_before) != record.crc
+        ):
+            # The source was changed meanwhile: what was promised is gone, and so is the transfer.
+            # Its frames keep their place in the sequence, but belong to nobody now.
+            for other in self._sender.records:
+                if other.cut is not None and other.cut.push is cut.push:
+                    other.stream = _NO_STREAM
+            self._engine.source_changed(cut, now_ns)
         if not self._transmit(record, sequence, record.flags):
             return False
         self._sender.resent()
@@ -400,37 +410,18 @@ class DataPort:
         """
         transport = self._transport
         counters = self.counters
-        receiver = self._receiver
-        for _ in range(limit):
-            head = transport.peek()
+        left = limit
+        while left > 0:
+            if self._landing is not None:
+                head, left = self._land_run(self._landing, left, now_ns)
+            else:
+                head = transport.peek()
+                left -= 1
             if head is None:
                 return None
             frame_bytes = transport.peeked_bytes
             counters.rx_frames += 1
             counters.rx_bytes += frame_bytes
-            landing = self._landing
-            if landing is not None and frame_bytes > HEADER_BYTES:
-                # The usual case, without a Header: the next frame of the chunk that comes in.
-                (
-                    word, kind, _, flags, length, _, epoch, sequence, ack, stream, offset,
-                    payload_crc, header_crc,
-                ) = unpack_bare(head)  # fmt: skip
-                if (
-                    sequence == receiver.expected
-                    and offset == landing.next
-                    and stream == landing.stream
-                    and epoch == self.epoch
-                    and word == BARE_WORD
-                    and kind == BARE_DATA
-                    and frame_bytes == HEADER_BYTES + length
-                    and offset + length <= landing.end
-                    and crc32c(head[covered]) == header_crc
-                ):
-                    if ack != self._sender.base:
-                        self._acknowledged(ack, not flags & _DROPPED, now_ns)
-                    good = self._store(landing, offset, length, payload_crc, now_ns)
-                    self._answer(good, flags)
-                    continue
             try:
                 header = decode_header(head, frame_bytes)
             except ForeignFrame:
@@ -446,6 +437,73 @@ class DataPort:
                 continue
             transport.discard()
         return None
+
+    def _land_run(self, landing: Landing, left: int, now_ns: int) -> tuple[memoryview | None, int]:
+        """Take the frames of the chunk that comes in, one behind the other, for as long as they do.
+
+        This is the hot path of receiving: no header object, no call per step. Returns the first
+        frame that is anything else, peeked at (None: nothing waits), and what is left of the limit.
+        """
+        transport, receiver, counters = self._transport, self._receiver, self.counters
+        peek, receive_into, strike = transport.peek, transport.receive_into, self._strike
+        memory, scratch, epoch = self._view, self._head, self.epoch
+        base, end, stream = landing.base, landing.end, landing.stream
+        while left > 0:
+            head = peek()
+            left -= 1
+            if head is None:
+                return None, left
+            frame_bytes = transport.peeked_bytes
+            if frame_bytes <= HEADER_BYTES:
+                return head, left
+            (
+                word, kind, _, flags, length, _, frame_epoch, sequence, ack, frame_stream, offset,
+                payload_crc, header_crc,
+            ) = unpack_bare(head)  # fmt: skip
+            if (
+                sequence != receiver.expected
+                or offset != landing.next
+                or frame_stream != stream
+                or frame_epoch != epoch
+                or word != BARE_WORD
+                or kind != BARE_DATA
+                or frame_bytes != HEADER_BYTES + length
+                or offset + length > end
+                or crc32c(head[covered]) != header_crc
+            ):
+                return head, left
+            counters.rx_frames += 1
+            counters.rx_bytes += frame_bytes
+            if ack != self._sender.base:
+                self._acknowledged(ack, not flags & _DROPPED, now_ns)
+                if landing.end != end:
+                    return None, left  # what it acknowledged ended this transfer
+            start = base + offset
+            place = memory[start : start + length]
+            try:
+                receive_into((scratch, place))
+            except OSError as error:
+                self._on_fault(landing, error, now_ns)
+                return None, left
+            for bit in strike(length):
+                place[bit >> 3] ^= 1 << (bit & 7)
+            crc = crc32c(place, landing.crc)
+            if crc != payload_crc:
+                self._answer(False, flags)
+                return None, left
+            landing.crc = crc
+            landing.next = offset = offset + length
+            receiver.accept(now_ns)
+            counters.rx_payload_bytes += length
+            if flags & _ACK_NOW:
+                self._ack_now = True
+            if receiver.owed >= self._ack_every:
+                self._acknowledge()
+            if offset == end:
+                self._landing = None
+                self._engine.landed_chunk(landing, now_ns)
+                return (peek(), left - 1) if left else (None, 0)
+        return None, left
 
     def on_frame(self, header: Header, now_ns: int) -> None:
         """Take one DATA, MESSAGE or ACK frame that the caller has peeked at and checked."""
@@ -549,26 +607,30 @@ class DataPort:
         try:
             self._transport.receive_into((self._head, place))
         except OSError as error:
-            if error.errno not in (errno.EFAULT, errno.ENOMEM):
-                raise
-            self._landing = None
-            self._dropped_at = self._receiver.expected
-            self._receiver.accept(now_ns)
-            self._engine.memory_fault(landing.sink, now_ns)
+            self._on_fault(landing, error, now_ns)
             return True
         for bit in self._strike(length):
             place[bit >> 3] ^= 1 << (bit & 7)
-        crc = crc32c(place)
+        crc = crc32c(place, landing.crc)
         if crc != payload_crc:
             return False
         self._receiver.accept(now_ns)
-        landing.crc = crc32c_combine(landing.crc, crc, length)
+        landing.crc = crc
         landing.next = offset + length
         self.counters.rx_payload_bytes += length
         if landing.next == landing.end:
             self._landing = None
             self._engine.landed_chunk(landing, now_ns)
         return True
+
+    def _on_fault(self, landing: Landing, error: OSError, now_ns: int) -> None:
+        """A page of HBM could not be backed: the transfer fails, the link goes on."""
+        if error.errno not in (errno.EFAULT, errno.ENOMEM):
+            raise error
+        self._landing = None
+        self._dropped_at = self._receiver.expected
+        self._receiver.accept(now_ns)
+        self._engine.memory_fault(landing.sink, now_ns)
 
     def _listen(self, header: Header, now_ns: int) -> bool:
         """Hear an expected MESSAGE; False if it came damaged."""

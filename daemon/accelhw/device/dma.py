@@ -658,6 +658,14 @@ class TransferEngine:
         detail = f"{self.card} could not store at offset {sink.first_gap_offset} or after"
         self._fail(sink.transfer_id, TransferError.MEMORY_FAULT, detail, now_ns, True)
 
+    def source_changed(self, cut: Cut, now_ns: int) -> None:
+        """A frame had to be sent again, and its bytes are not those that left before."""
+        push = cut.push
+        if self._pushes.get(push.transfer_id) is push:
+            self._fail(
+                push.transfer_id, TransferError.CHECKSUM_DIFFERS, _SOURCE_DETAIL, now_ns, True
+            )
+
     # ---- messages ----
 
     def on_message(self, port: DataPort, message: TransferMessage, now_ns: int) -> None:
@@ -890,6 +898,7 @@ class TransferEngine:
             self._fail(part.transfer_id, TransferError.LINK_DEADLINE, detail, now_ns, tell)
 
 
+_SOURCE_DETAIL = "the source was changed while it was being sent"
 _CHECKSUM_DETAIL = "the bytes that landed are not those that left; did the source change meanwhile?"
 
 

@@ -354,7 +354,7 @@ class Port:
         if reason.detail:
             message += f" ({reason.detail})"
         if action := reason.next_action(str(self.id), self.interface):
-            message += f"; {action}"
+            message += f"; {action.removeprefix('none: ')}"
             detail["next_action"] = action
         self._tell(kind, severity, message, **detail)
 
