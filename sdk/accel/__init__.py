@@ -4,7 +4,7 @@ from accel import Client
 
 with Client() as client:
     client.regions.upload("weights.bin", "card0:weights", create=True)
-    client.transfers.copy("card0:weights", "card1:weights")
+    client.transfers.copy("card0:weights", "card1:weights", create=True)
 """
 
 from accel.client import Client

@@ -13,6 +13,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+OFFSET_MAX = 2**63 - 1  # no card holds more
 _NAME = r"[a-z][a-z0-9-]{0,30}"
 _NUMBER = r"(?:0|[1-9][0-9]{0,2})"
 _CARD = re.compile(rf"(?:cards/)?({_NAME})")
@@ -142,7 +143,7 @@ class RegionAddress:
                 offset = int(match[4], 0)
             except ValueError:
                 offset = -1
-            if offset < 0:
+            if not 0 <= offset <= OFFSET_MAX:
                 raise BadAddress(
                     f"{text!r}: {match[4]!r} is not an offset; use bytes, as +4096 or +0x1000"
                 )

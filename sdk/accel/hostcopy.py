@@ -278,7 +278,13 @@ REFUSALS = {
 def local_error(error: OSError, what: str, verb: str) -> LocalError:
     number = error.errno or 0
     why = REFUSALS.get(number, os.strerror(number).lower())
+    if number == errno.ENOENT and verb == "write":
+        why = "there is no such folder"
     return LocalError(f"cannot {verb} {what}: {why}", number)
+
+
+# O_NONBLOCK: a named pipe that nobody writes to must not hold us; it is refused below.
+FLAGS = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK
 
 
 class open_source:
@@ -287,7 +293,7 @@ class open_source:
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = os.fspath(path)
         try:
-            self._descriptor = os.open(self.path, os.O_RDONLY | os.O_CLOEXEC)
+            self._descriptor = os.open(self.path, FLAGS)
         except OSError as error:
             raise local_error(error, self.path, "read") from None
         status = os.fstat(self._descriptor)
@@ -301,10 +307,14 @@ class open_source:
             )
         self.size = status.st_size
         if self.size == 0:
+            unsized = bool(os.read(self._descriptor, 1))  # as in /proc
             os.close(self._descriptor)
-            raise InvalidRequest(
-                f"{self.path} is empty; a region holds at least one byte", reason="EMPTY_SOURCE"
+            why = (
+                "does not tell its size; use - and a pipe"
+                if unsized
+                else "is empty; a region holds at least one byte"
             )
+            raise InvalidRequest(f"{self.path} {why}", reason="EMPTY_SOURCE")
 
     def fileno(self) -> int:
         return self._descriptor

@@ -79,6 +79,15 @@ class Regions:
         )
         return self._wire.stream(self._stub.ChecksumRegion, request)
 
+    def ensure(self, place: RegionAddress, size_bytes: int) -> None:
+        """Allocates the region of a place unless it exists, whatever its size."""
+        try:
+            self.get(str(place))
+        except NotFound as error:
+            if error.reason == "CARD_NOT_FOUND":
+                raise
+            self.create(place.card, place.region, size_bytes)
+
     def upload(
         self,
         path: str | os.PathLike[str],
@@ -91,12 +100,7 @@ class Regions:
         place = RegionAddress.parse(region)
         with hostcopy.open_source(path) as source:
             if create:
-                try:
-                    self.get(str(place))
-                except NotFound as error:
-                    if error.reason == "CARD_NOT_FOUND":
-                        raise
-                    self.create(place.card, place.region, place.offset + source.size)
+                self.ensure(place, place.offset + source.size)
             return self.upload_from(
                 source.fileno(), region, source.size, progress=progress, label=source.path
             )

@@ -102,22 +102,34 @@ class Transfers:
         target: str,
         *,
         length: int = 0,
+        create: bool = False,
         link_deadline_s: float | None = None,
         reconnect_s: float = RECONNECT_S,
         progress: Callable[[Any], None] | None = None,
     ) -> transfer_pb2.Transfer:
         """Copies region to region and returns when every byte is proved good.
 
+        With `create` the target region is allocated when it is absent.
         `progress` is called with the transfer at each step. Raises TransferFailed if it ends
         otherwise. An exception out of `progress`, or Ctrl-C, leaves the transfer running:
         cancel it by its name.
         """
+        if create:
+            self._make_room(RegionAddress.parse(source), RegionAddress.parse(target), length)
         last = self.create(source, target, length=length, link_deadline_s=link_deadline_s)
         for state in self.follow(last.name, reconnect_s=reconnect_s):
             last = state
             if progress is not None:
                 progress(state)
         return check(last)
+
+    def _make_room(self, source: RegionAddress, target: RegionAddress, length: int) -> None:
+        from accel.memory import Regions
+
+        regions = Regions(self._wire)
+        if not length:
+            length = regions.get(str(source)).size_bytes - source.offset
+        regions.ensure(target, target.offset + length)
 
     def _hardware_attached(self) -> bool:
         stub = host_pb2_grpc.HostServiceStub(self._wire.channel)
@@ -136,10 +148,11 @@ def check(transfer: transfer_pb2.Transfer) -> transfer_pb2.Transfer:
     text += "was cancelled" if state == "CANCELLED" else f"failed: {transfer.error or state}"
     if transfer.error_detail:
         text += f": {transfer.error_detail}"
-    text += (
-        f"; {transfer.good_bytes} of {transfer.total_bytes} bytes are good, "
-        f"the first gap is at offset {transfer.first_gap_offset}"
-    )
+    if "bytes are good" not in transfer.error_detail:  # Some causes tell it themselves.
+        text += (
+            f"; {transfer.good_bytes} of {transfer.total_bytes} bytes are good, "
+            f"the first gap is at offset {transfer.first_gap_offset}"
+        )
     raise TransferFailed(text, transfer)
 
 

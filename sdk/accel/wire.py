@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from accel.errors import AccelError, Denied, Unreachable, from_rpc
+from accel.errors import AccelError, Denied, TimedOut, Unreachable, from_rpc
 
 PAGE_SIZE = 500
 RECONNECT_FIRST_S = 0.05
@@ -55,8 +55,9 @@ class Wire:
 
     def call(self, method: Any, request: Any, timeout_s: float | None = None) -> Any:
         """One unary call."""
-        with self.translated():
-            return method(request, timeout=self.timeout_s if timeout_s is None else timeout_s)
+        limit_s = self.timeout_s if timeout_s is None else timeout_s
+        with self.translated(limit_s):
+            return method(request, timeout=limit_s)
 
     def stream(self, method: Any, request: Any) -> Iterator[Any]:
         """The messages of a server stream; leaving the loop early cancels the call."""
@@ -80,14 +81,21 @@ class Wire:
             request.page_token = page.next_page_token
 
     @contextmanager
-    def translated(self) -> Iterator[None]:
+    def translated(self, limit_s: float | None = None) -> Iterator[None]:
+        """`limit_s` is the time that the caller gave the daemon, if it gave one."""
         try:
             yield
         except self.rpc_error as error:
-            raise self._explain(from_rpc(error)) from None
+            raise self._explain(from_rpc(error), limit_s) from None
 
-    def _explain(self, error: AccelError) -> AccelError:
+    def _explain(self, error: AccelError, limit_s: float | None) -> AccelError:
         """Says why nobody answers: asked only after a failure, so it costs nothing otherwise."""
+        if isinstance(error, TimedOut) and not error.reason and limit_s is not None:
+            return self.probe() or TimedOut(
+                f"the daemon at {self.path} did not answer within {limit_s:g} s",
+                reason="NO_ANSWER",
+                metadata={"socket": self.path},
+            )
         if not isinstance(error, Unreachable) or error.reason:
             return error
         return self.probe() or Unreachable(

@@ -192,6 +192,26 @@ def test_a_broker_out_of_reach_is_no_reason_to_fail(tmp_path: Path) -> None:
         daemon.stop()
 
 
+def test_a_copy_makes_its_target_where_that_is_absent(client: Client) -> None:
+    client.transfers.copy("card0:weights", "card1:fresh+4096", create=True)
+    assert client.regions.get("card1:fresh").size_bytes == MIB + 4096
+    client.transfers.copy("card0:weights", "card1:fresh+4096", create=True)
+
+
+def test_a_failed_transfer_tells_once_how_much_is_good() -> None:
+    from accel.transfer import check
+    from accel.v1 import transfer_pb2
+
+    transfer = transfer_pb2.Transfer(
+        name="transfers/7f3a", state=transfer_pb2.TRANSFER_STATE_FAILED, total_bytes=9
+    )
+    for detail in ("", "no link; 0 of 9 bytes are good, the first gap is at 0"):
+        transfer.error_detail = detail
+        with pytest.raises(TransferFailed) as caught:
+            check(transfer)
+        assert str(caught.value).count("0 of 9 bytes are good") == 1
+
+
 def test_a_folder_is_not_a_file(client: Client, tmp_path: Path) -> None:
     with pytest.raises(LocalError, match="it is a folder"):
         client.regions.upload(tmp_path, "card0:weights")
