@@ -28,25 +28,37 @@ _SIZE = re.compile(r"([0-9]+|0x[0-9a-f]+)\s*([kmgt]?)(i?b)?", re.IGNORECASE)
 _SHIFT = {"": 0, "k": 10, "m": 20, "g": 30, "t": 40}
 _DURATION = re.compile(r"([0-9]+(?:\.[0-9]+)?)(ms|s|m|h|)")
 _SECONDS = {"": 1.0, "s": 1.0, "ms": 0.001, "m": 60.0, "h": 3600.0}
+_COUNT = re.compile(r"[0-9]+|0x[0-9a-f]+", re.IGNORECASE)
+NUMBER_MAX = 2**63 - 1  # what the API's fields and this machine's counters hold
 COMPLETION_TIMEOUT_S = 0.5
 
 
 class Address(_ParamType):
     """An address, normalized to its short form."""
 
-    def __init__(self, name: str, *parsers: Any, known: Callable[[Any], Iterable[str]]) -> None:
+    def __init__(
+        self,
+        name: str,
+        *parsers: Any,
+        known: Callable[[Any], Iterable[str]],
+        examples: str = "",
+    ) -> None:
         self.name = name
         self._parsers = parsers
         self._known = known
+        self._examples = examples  # where more than one parser may take it
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        failure = ""
+        failures: list[str] = []
         for parser in self._parsers:
             try:
                 return str(parser.parse(value))
             except BadAddress as error:
-                failure = failure or str(error)
-        self.fail(failure, param, ctx)
+                failures.append(str(error))
+        if len(failures) > 1:
+            kinds = self.name.replace("|", " or a ")
+            failures = [f"{value!r} is not a {kinds}; try {self._examples}"]
+        self.fail(failures[0], param, ctx)
 
     def shell_complete(
         self, ctx: click.Context, param: click.Parameter, incomplete: str
@@ -80,6 +92,7 @@ CARD_OR_PORT = Address(
         *_short_names(client.cards.list()),
         *_short_names(client.engines.list()),
     ],
+    examples="card0 or card0/oe1",
 )
 
 
@@ -113,6 +126,11 @@ class TransferName(_ParamType):
             self.fail(str(error), param, ctx)
 
 
+def _whole(digits: str) -> int:
+    """Decimal or 0x; unlike int(..., 0) it takes leading zeros."""
+    return int(digits, 16 if digits[:2].lower() == "0x" else 10)
+
+
 class Size(_ParamType):
     """Bytes: 4096, 64K, 1MiB, 2G; the letters count in steps of 1024."""
 
@@ -124,7 +142,24 @@ class Size(_ParamType):
         match = _SIZE.fullmatch(value.strip())
         if match is None:
             self.fail(f"{value!r} is not a size; use 4096, 64K, 1MiB or 2G", param, ctx)
-        return int(match[1], 0) << _SHIFT[match[2].lower()]
+        size = _whole(match[1]) << _SHIFT[match[2].lower()]
+        if size > NUMBER_MAX:
+            self.fail(f"{value!r} is more than any card can hold", param, ctx)
+        return size
+
+
+class Count(_ParamType):
+    """A whole number: 5, 0xa5."""
+
+    name = "count"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        if isinstance(value, int):
+            return value
+        number = _whole(value.strip()) if _COUNT.fullmatch(value.strip()) else -1
+        if not 0 <= number <= NUMBER_MAX:
+            self.fail(f"{value!r} is not a number from 0 to {NUMBER_MAX}", param, ctx)
+        return number
 
 
 class Duration(_ParamType):
@@ -170,6 +205,7 @@ class Swap(_ParamType):
 
 
 SIZE = Size()
+COUNT = Count()
 TRANSFER = TransferName()
 DURATION = Duration()
 SWAP = Swap()

@@ -37,6 +37,7 @@ STATE_STYLES = {
     "DOWN": "dim",
 }
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
+_STYLE = re.compile(r"\x1b\[[0-9;]*m")
 GAP = "  "
 ELLIPSIS = "…"
 
@@ -183,6 +184,18 @@ def _wrapped(text: str, width: int | None) -> list[str]:
     return textwrap.wrap(text, max(width, 20))
 
 
+def flow(parts: Iterable[str], width: int) -> list[str]:
+    """Parts side by side, on as many lines as they need; none is broken."""
+    lines: list[str] = []
+    for part in parts:
+        joined = f"{lines[-1]}{GAP}{part}" if lines else part
+        if lines and len(_STYLE.sub("", joined)) <= width:
+            lines[-1] = joined
+        else:
+            lines.append(part)
+    return lines
+
+
 def terminal_width() -> int:
     return shutil.get_terminal_size((80, 24)).columns
 
@@ -200,6 +213,15 @@ def size(count: int) -> str:
     if value == int(value):
         return f"{int(value)} {unit}"
     return f"{value:.{2 if value < 10 else 1 if value < 100 else 0}f} {unit}"
+
+
+def exact(count: int) -> str:
+    """Bytes in both ways: `1 MiB (1048576 bytes)`; few are told once."""
+    return size(count) if count < 1024 else f"{size(count)} ({count} bytes)"
+
+
+def byte_count(count: int) -> str:
+    return "1 byte" if count == 1 else f"{count} bytes"
 
 
 def time_us(value: float) -> str:

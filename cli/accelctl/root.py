@@ -73,7 +73,27 @@ EXIT_CODES = """
  70 internal, 130 interrupted."""
 
 
-@click.group(cls=Nouns, invoke_without_command=True)
+def _print_version(context: click.Context, _: click.Parameter, value: bool) -> None:
+    if value and not context.resilient_parsing:
+        from accelctl.commands.version import own_version
+
+        click.echo(f"accelctl {own_version()}")
+        context.exit()
+
+
+@click.group(
+    cls=Nouns,
+    invoke_without_command=True,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+@click.option(
+    "--version",
+    is_flag=True,
+    expose_value=False,
+    is_eager=True,
+    callback=_print_version,
+    help="The version of accelctl; 'accelctl version' tells the daemon's, too.",
+)
 @click.option(
     "--socket",
     metavar="PATH",

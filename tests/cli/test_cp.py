@@ -127,6 +127,16 @@ def test_an_empty_source_is_refused_before_anything_is_allocated(
     assert "cards/card1/regions/model" not in daemon.state.regions
 
 
+def test_a_named_pipe_or_a_file_that_hides_its_size_is_sent_through_a_pipe(
+    accelctl: Accelctl, daemon: FakeDaemon, tmp_path: Path
+) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    outcome = accelctl("cp", str(tmp_path / "pipe"), "card1:model")
+    assert "it is not a regular file; use - and a pipe" in outcome.err
+    outcome = accelctl("cp", "/proc/self/status", "card1:model")
+    assert (outcome.code, "does not tell its size; use - and a pipe" in outcome.err) == (2, True)
+
+
 @pytest.mark.parametrize(
     ("source", "target", "code", "says"),
     [
@@ -134,11 +144,12 @@ def test_an_empty_source_is_refused_before_anything_is_allocated(
         ("none", "card1:model", 3, "for a region write card0:none"),
         (".", "card1:model", 2, "cannot read .: it is a folder"),
         ("card0:none", "./copy", 3, "no region card0:none"),
-        ("card0:weights", "./none/copy", 3, "cannot write ./none/copy: there is no such file"),
+        ("card0:weights", "./none/copy", 3, "cannot write ./none/copy: there is no such folder"),
         ("card0:weights+2000000", "./copy", 2, "card0:weights holds 0 bytes from offset 2000000"),
+        ("card0:weights", "card1", 2, "'card1' is a card; write card1:weights for a region of it"),
         ("./file", "card7:model", 3, "no card card7"),
-        ("./file", "card0:scratchpad", 2, "8192 bytes are left in card0:scratchpad"),
-        ("card0:weights", "card0:scratchpad+1", 2, "8191 bytes are left in card0:scratchpad"),
+        ("./file", "card0:scratchpad", 2, "8192 bytes left in card0:scratchpad"),
+        ("card0:weights", "card0:scratchpad+1", 2, "8191 bytes left in card0:scratchpad"),
         ("card0:none", "card1:model", 3, "no region card0:none"),
     ],
 )

@@ -73,6 +73,13 @@ def test_json_gets_the_error_as_an_object_too(accelctl: Accelctl) -> None:
         ("lane show card0/oe0", "'card0/oe0' is not a lane; try card0/oe1/lane3"),
         ("card show Card0", "'Card0' is not a card; try card0"),
         ("hbm alloc card0:x 12Q", "'12Q' is not a size; use 4096, 64K, 1MiB or 2G"),
+        (f"hbm alloc card0:x {10**30}", "is more than any card can hold"),
+        (f"hbm fill card0:weights+{10**30}", "is not an offset"),
+        (f"hbm fill card0:weights --random {10**30}", "is not a number from 0 to"),
+        ("event list -n -1", "-n: '-1' is not a number from 0 to"),
+        (f"event list -n {10**30}", "is not a number from 0 to"),
+        (f"event follow --after {10**30}", "is not a number from 0 to"),
+        ("lane list card0/oe0/lane3", "is not a card or a port; try card0 or card0/oe1"),
         ("hbm alloc card0:x+4096 4K", "a new region has no offset"),
         ("hbm free card0", "'card0' is not a region; try card0:weights"),
         ("hbm fill card0:weights --byte 300", "300 is not a byte"),
@@ -98,6 +105,25 @@ def test_a_slip_of_the_hand_is_named_with_what_works(
     assert outcome.code == 2
     assert says in outcome.err
     assert outcome.err.count("\n") == 1
+
+
+def test_a_daemon_that_is_slow_is_told_with_the_limit(
+    accelctl: Accelctl, daemon: FakeDaemon
+) -> None:
+    outcome = accelctl("--timeout", "0.0001", *LIST)
+    assert outcome.code == 7
+    assert f"the daemon at {daemon.socket} did not answer within 0.0001 s" in outcome.err
+
+
+def test_the_version_is_told_without_a_daemon(accelctl: Accelctl) -> None:
+    outcome = accelctl("--version")
+    assert outcome.code == 0
+    assert outcome.out.startswith("accelctl ")
+
+
+def test_help_has_a_short_form_at_each_level(accelctl: Accelctl) -> None:
+    for words in ((), ("link",), ("link", "map")):
+        assert accelctl(*words, "-h") == accelctl(*words, "--help")
 
 
 def test_no_daemon(accelctl: Accelctl, tmp_path: Path) -> None:

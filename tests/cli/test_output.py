@@ -9,6 +9,7 @@ from collections.abc import Callable
 
 import pytest
 
+from accelctl import render
 from accelctl.session import FORMATS
 
 from .conftest import Accelctl
@@ -253,3 +254,10 @@ def test_watch_on_a_terminal_stays_on_one_screen(
     assert outcome.out.count("\n") == 9
     assert "..." in outcome.out
     assert (outcome.code, outcome.err) == (130, "")
+
+
+def test_parts_flow_onto_further_lines_and_colours_take_no_room() -> None:
+    parts = ["links up 2/2", render.paint("no chassis", "bad", True), "metrics 127.0.0.1:9437"]
+    assert render.flow(parts, 24) == [f"{parts[0]}  {parts[1]}", parts[2]]
+    assert render.flow(parts, 10) == parts
+    assert render.flow([], 80) == []

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import rich_click as click
 
-from accel.address import BadAddress, RegionAddress, short
+from accel.address import BadAddress, CardAddress, RegionAddress, short
 from accel.errors import AccelError, InvalidRequest, NotFound, Unreachable, WrongState
 from accelctl import exits, render
 from accelctl.commands.transfer import BRIEF
@@ -79,6 +79,7 @@ def _cp(
     elif target_region:
         _upload(session, view, source, target_region, length)
     elif source_region:
+        _refuse_card(session, target, source_region)
         _download(session, view, source_region, target, length or 0)
     else:
         raise click.UsageError(
@@ -97,6 +98,19 @@ def _region(text: str) -> RegionAddress | None:
         return RegionAddress.parse(text)
     except BadAddress as error:
         raise click.UsageError(f"{error}; a file of this name is ./{text}") from None
+
+
+def _refuse_card(session: Session, target: str, source: RegionAddress) -> None:
+    """A card's bare name is no file to make: its region was as likely meant."""
+    try:
+        card = str(CardAddress.parse(target))
+    except BadAddress:
+        return
+    if card in (short(known.name) for known in session.client.cards.list()):
+        raise click.UsageError(
+            f"{target!r} is a card; write {card}:{source.region} for a region of it, "
+            f"or ./{target} for a file"
+        )
 
 
 # ---- the target region ---------------------------------------------------------------------------
@@ -164,8 +178,8 @@ def _find_or_allocate(session: Session, target: Target, length: int) -> None:
     left = max(size - place.offset, 0)
     if length > left:
         raise InvalidRequest(
-            f"{length} bytes do not fit into {place}: {left} bytes are left in "
-            f"{place.card}:{place.region}; free it first, or copy less with --length",
+            f"{render.byte_count(length)} do not fit into {place}: {render.byte_count(left)} "
+            f"left in {place.card}:{place.region}; free it first, or copy less with --length",
             reason="OUT_OF_RANGE",
         )
 
@@ -315,7 +329,7 @@ def _host_result(
         lambda _: view.detail(
             f"{source} -> {target}",
             [
-                ("size", f"{render.size(done.total_bytes)} ({done.total_bytes} bytes)"),
+                ("size", render.exact(done.total_bytes)),
                 ("wall time here", _wall(done)),
                 ("way", "HBM mapped, in place" if done.mapped else "streamed through the daemon"),
                 ("region", "allocated" if allocated else ""),

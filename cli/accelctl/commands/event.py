@@ -10,7 +10,7 @@ import rich_click as click
 from accelctl import formats, render
 from accelctl.exits import Interrupted
 from accelctl.options import Noun, command, examples, printed, viewed
-from accelctl.params import SIZE
+from accelctl.params import COUNT
 from accelctl.render import Cell, Column
 from accelctl.session import Session
 from accelctl.view import View, header_of, plain
@@ -50,7 +50,7 @@ def cli() -> None:
 @click.option(
     "-n",
     "--lines",
-    type=SIZE,
+    type=COUNT,
     default=50,
     metavar="COUNT",
     help="The newest so many; 50 unless told, 0 for all.",
@@ -83,7 +83,7 @@ def list_(session: Session, view: View, subject: str, lines: int, least: str) ->
 @click.argument("subject", required=False, default="")
 @click.option(
     "--after",
-    type=SIZE,
+    type=COUNT,
     metavar="REVISION",
     help="Begin after this revision; 0 for the oldest kept. Only new ones unless told.",
 )

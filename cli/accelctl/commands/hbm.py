@@ -11,7 +11,7 @@ import rich_click as click
 from accel.address import CardAddress, RegionAddress, short
 from accelctl import exits, render
 from accelctl.options import Noun, command, examples, printed, viewed
-from accelctl.params import CARD, REGION, SIZE, CardOrRegion
+from accelctl.params import CARD, COUNT, REGION, SIZE, CardOrRegion
 from accelctl.progress import bar
 from accelctl.render import Column
 from accelctl.session import Session
@@ -106,8 +106,8 @@ def free(session: Session, view: View, regions: tuple[str, ...]) -> None:
     "accelctl hbm fill card0:weights+4096 --byte 0 --length 4K",
 )
 @click.argument("region", type=REGION)
-@click.option("--byte", type=SIZE, metavar="0..255", help="The byte to repeat; 0 unless told.")
-@click.option("--random", "seed", type=SIZE, metavar="SEED", help="Pseudo-random bytes of a seed.")
+@click.option("--byte", type=COUNT, metavar="0..255", help="The byte to repeat; 0 unless told.")
+@click.option("--random", "seed", type=COUNT, metavar="SEED", help="Pseudo-random bytes of a seed.")
 @click.option("--length", type=SIZE, default=0, help="How much; to the end unless told.")
 @printed
 def fill(

@@ -52,7 +52,7 @@ COLUMNS = (
     Column("PEER REASON", lambda k: why(k.peer_reason), wide=True, spare=True),
     Column("MODULATION", lambda k: k.modulation.upper(), wide=True),
     Column("FEC", lambda k: k.fec, wide=True),
-    Column("FIBRE", lambda k: k.fibre.transport, wide=True),
+    Column("TRANSPORT", lambda k: k.fibre.transport, wide=True),
     Column(
         "LENGTH m",
         lambda k: render.number(k.fibre.length_m) if k.HasField("fibre") else "",

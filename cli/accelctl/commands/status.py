@@ -138,7 +138,8 @@ def head(host: Any, colored: bool) -> list[str]:
         ]
     if host.metrics_address:
         second.append(f"metrics {render.clean(host.metrics_address)}")
-    return [line for line in ("  ".join(filter(None, first)), "  ".join(second)) if line]
+    width = render.terminal_width()
+    return [*render.flow(filter(None, first), width), *render.flow(second, width)]
 
 
 def _hbm(host: Any) -> str:

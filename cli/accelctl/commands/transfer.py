@@ -166,6 +166,7 @@ def watch(session: Session, view: View, transfer: str) -> None:
 def describe(transfer: Any) -> tuple[str, list[render.Field]]:
     """Also what `cp` says at its end."""
     ended = transfer.HasField("end_time")
+    local = _kind_word(transfer) == "LOCAL"
     return f"transfer {short(transfer.name)}", [
         ("state", render.state(state_word(transfer))),
         ("error", render.Cell(transfer.error, "bad")),
@@ -173,8 +174,8 @@ def describe(transfer: Any) -> tuple[str, list[render.Field]]:
         ("from", end_text(transfer.source)),
         ("to", end_text(transfer.target)),
         ("kind", _kind_word(transfer)),
-        ("size", f"{render.size(transfer.total_bytes)} ({transfer.total_bytes} bytes)"),
-        ("good", f"{percent(transfer)} ({transfer.good_bytes} bytes)"),
+        ("size", render.exact(transfer.total_bytes)),
+        ("good", f"{percent(transfer)} ({render.byte_count(transfer.good_bytes)})"),
         (
             "first gap at",
             str(transfer.first_gap_offset)
@@ -182,8 +183,14 @@ def describe(transfer: Any) -> tuple[str, list[render.Field]]:
             else "",
         ),
         ("wall time here", _wall(transfer)),
-        ("modelled, by light", render.optional(transfer, "modelled_us", render.time_us)),
-        ("modelled, PCIe 5.0 x16", render.optional(transfer, "modelled_pcie_us", render.time_us)),
+        (
+            "modelled, in the card" if local else "modelled, by light",
+            render.optional(transfer, "modelled_us", render.time_us),
+        ),
+        (
+            "modelled, PCIe 5.0 x16",  # which bytes that stay in a card would never cross
+            "" if local else render.optional(transfer, "modelled_pcie_us", render.time_us),
+        ),
         ("CRC-32C, both ends", render.optional(transfer, "crc32c", render.crc)),
         ("links", " ".join(map(short, transfer.links))),
         ("replayed frames", str(transfer.replayed_frames_total or "")),
