@@ -140,7 +140,8 @@ class Links:
             for channel, line in lines.items():
                 holder = next(c for c, taken in current.items() if taken == line)
                 current[holder], current[channel] = current[channel], line
-            await self._apply_map(card, current)
+            if current != {entry.channel: entry.signal_line for entry in self.maps[card]}:
+                await self._apply_map(card, current)
             self._store.set_channel_map(card, current)
         self.changed.ring()
 

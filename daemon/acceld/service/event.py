@@ -11,8 +11,11 @@ from acceld.errors import InvalidRequest
 from acceld.host.host import Host
 from acceld.service import convert
 from acceld.service.pages import key_of, size_of, token_of
+from accelhw.model.ids import PortId
 
 _SUBJECT = re.compile(r"[a-z0-9][a-z0-9:/+-]{0,200}")
+_PORT = re.compile(r"([^/:]+)/oe([0-9]{1,3})(?:/.*)?")
+_NO_CARDS = ("daemon", "chassis")  # subjects beside the cards
 
 
 class EventServicer(event_pb2_grpc.EventServiceServicer):  # type: ignore[misc]
@@ -20,7 +23,7 @@ class EventServicer(event_pb2_grpc.EventServiceServicer):  # type: ignore[misc]
         self._host = host
 
     async def ListEvents(self, request: Any, context: Any) -> event_pb2.ListEventsResponse:
-        subject = _subject(request.subject)
+        subject = self._known(request.subject)
         size = size_of(request.page_size)
         scope = f"events/{int(request.descending)}/{subject}/{request.min_severity}"
         after, before = 0, None
@@ -40,7 +43,7 @@ class EventServicer(event_pb2_grpc.EventServiceServicer):  # type: ignore[misc]
 
     async def WatchEvents(self, request: Any, context: Any) -> AsyncIterator[event_pb2.Event]:
         after = request.after_revision if request.HasField("after_revision") else None
-        subject = _subject(request.subject)
+        subject = self._known(request.subject)
         if after is None:
             # The header tells that what happens from now on will come.
             after = self._host.events.newest_revision
@@ -49,6 +52,22 @@ class EventServicer(event_pb2_grpc.EventServiceServicer):  # type: ignore[misc]
             after = self._host.events.oldest_revision - 1
         async for event in self._host.events.watch(after, subject):
             yield convert.event(event)
+
+    def _known(self, text: str) -> str:
+        """The subject; one without events must at least be there.
+
+        Raises InvalidRequest, NotFound.
+        """
+        subject, hardware = _subject(text), self._host.hardware
+        if not subject or subject in _NO_CARDS or hardware.attachment is None:
+            return subject
+        if self._host.events.list(limit=1, subject=subject):
+            return subject  # Perhaps of hardware that is gone.
+        if port := _PORT.fullmatch(subject):
+            hardware.port(PortId(port.group(1), int(port.group(2))))
+        else:
+            hardware.card(re.split("[/:]", subject)[0])
+        return subject
 
 
 def _subject(text: str) -> str:

@@ -319,6 +319,8 @@ async def test_events_are_listed_both_ways(hardware: FakeHardware, daemon: Daemo
     [
         ({"after_revision": 10**6}, "OUT_OF_RANGE", "REVISION_UNKNOWN"),
         ({"subject": "*"}, "INVALID_ARGUMENT", "SUBJECT_INVALID"),
+        ({"subject": "card9"}, "NOT_FOUND", "CARD_NOT_FOUND"),
+        ({"subject": "cards/card0/links/oe99"}, "NOT_FOUND", "PORT_NOT_FOUND"),
     ],
 )
 async def test_a_watch_that_cannot_be_is_refused(
@@ -326,6 +328,20 @@ async def test_a_watch_that_cannot_be_is_refused(
 ) -> None:
     refused = await refusal(daemon.events.WatchEvents(event_pb2.WatchEventsRequest(**fields)))
     assert (refused.status, refused.reason) == (status, reason)
+
+
+async def test_events_of_what_is_not_there_are_asked_for_in_vain_only_if_it_never_was(
+    hardware: FakeHardware, daemon: Daemon
+) -> None:
+    def asked(subject: str) -> Any:
+        return daemon.events.ListEvents(event_pb2.ListEventsRequest(subject=subject))
+
+    refused = await refusal(asked("card9"))
+    assert (refused.status, refused.reason) == ("NOT_FOUND", "CARD_NOT_FOUND")
+    assert not (await asked("card1/oe0")).events  # It is there, and quiet.
+    hardware.emit("LINK_UP", "card9/oe0")
+    await until(lambda: daemon.host.events.list(subject="card9"))
+    assert len((await asked("card9")).events) == 1
 
 
 async def test_a_revision_that_is_not_kept_is_too_old(
