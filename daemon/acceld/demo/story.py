@@ -6,6 +6,7 @@ import argparse
 import hashlib
 import os
 import shutil
+import sys
 import time
 from collections.abc import Callable
 from contextlib import suppress
@@ -18,7 +19,7 @@ from accel.errors import AccelError
 from accel.plain import word
 from acceld.demo.place import DemoFailed, OwnDaemon, daemon, example, with_transport
 from acceld.demo.screen import Columns, Screen, duration, rate, size
-from acceld.demo.way import Way
+from acceld.demo.way import HERE, OWN_NETWORK, Way
 
 START_S = 30.0
 TRAIN_S = 30.0
@@ -279,15 +280,25 @@ class Demo:
         if self.options.stay:
             say("  It keeps running until Ctrl-C. In another terminal:")
             say(f"    export ACCEL_SOCKET={running.socket}")
+            self._path()
         else:
-            say(
-                "  acceld serve --config examples/pair.toml    a daemon that stays; then elsewhere:"
-            )
+            self._path()
+            if self.way in (OWN_NETWORK, HERE):
+                say("  acceld serve --config examples/pair.toml    a daemon that stays; elsewhere:")
+            else:  # It would need the same namespaces, or no interface.
+                say("  acceld demo --stay    the same, and it stays; in another terminal:")
         say("    accelctl                                  the status screen")
         say("    accelctl lane list card0/oe0              each lane's light")
         say("    accelctl cp FILE card0:weights            into HBM")
         say("    accelctl cp card0:weights card1:weights   across by light")
         say("    accelctl event follow                     what happens, as it happens")
+
+    def _path(self) -> None:
+        """How to call the commands below, where the shell does not find them."""
+        folder = Path(sys.executable).parent
+        found = shutil.which("acceld")
+        if found is None or Path(found).parent != folder:
+            self.screen.line(f"    export PATH={folder}:$PATH")
 
 
 def _sha256(path: Path) -> str:
