@@ -201,6 +201,14 @@ def test_all_events_of_a_link_come_in_order():
     world = up_world()
     kinds = [kind for kind, port in world.events if port == "card0/oe0"]
     assert kinds == ["LINK_TRAINING", "LINK_UP"]
-    assert {lane for port, _, lane in world.steps if port == "card0/oe0" and lane is not None} == {
-        *range(8)
+    steps = [step for port, step in world.steps if port == "card0/oe0"]
+    assert {step.lane for step in steps if step.lane is not None} == {*range(8)}
+
+
+def test_each_step_of_a_training_names_the_phase_it_belongs_to():
+    told = {
+        step.text.split(" ")[0]: step.phase.name
+        for port, step in up_world().steps
+        if port == "card0/oe0" and step.lane is not None
     }
+    assert told == {"locked": "LOCK", "hears": "MAP", "BER": "BER_CHECK"}

@@ -46,6 +46,8 @@ from accelhw.interface.messages import (
     UnregisterWindow,
 )
 from accelhw.interface.tables import Tables
+from accelhw.link.events import Report
+from accelhw.link.moves import STATE
 from accelhw.model.config import TransportKind
 from accelhw.model.event import Severity
 from accelhw.model.ids import PortId
@@ -184,12 +186,12 @@ class CardRunner:
     ) -> None:
         self._worker.send(WorkerEvent(kind, severity, str(port.id), message, dict(detail)))
 
-    def show_step(self, port: Port, text: str, lane: int | None) -> None:
-        trainer = port.trainer
-        step = TrainingProgress(
-            port.id.card, port.id.oe, int(trainer.state), int(trainer.phase), lane, text
+    def show_step(self, port: Port, step: Report) -> None:
+        state = int(STATE[step.phase])
+        at = port.id
+        self._worker.send_if_room(
+            TrainingProgress(at.card, at.oe, state, int(step.phase), step.lane, step.text)
         )
-        self._worker.send_if_room(step)
 
     def changed(self, port: Port) -> None:
         self._dirty = True

@@ -69,7 +69,7 @@ class Surroundings(Protocol):
     ) -> None:
         """An event for the journal."""
 
-    def show_step(self, port: Port, text: str, lane: int | None) -> None:
+    def show_step(self, port: Port, step: Report) -> None:
         """A step of training, for whoever watches."""
 
     def changed(self, port: Port) -> None:
@@ -304,8 +304,8 @@ class Port:
                     self._on_link_up(action, now_ns)
                 case LinkDown():
                     self._on_link_down(action, now_ns)
-                case Report(text, lane):
-                    self._around.show_step(self, text, lane)
+                case Report():
+                    self._around.show_step(self, action)
         state = trainer.state
         if state is not before:
             self._carrier_due = True

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from accelhw.model.link import DownReason, PeerId, Reason
+from accelhw.model.link import DownReason, PeerId, Reason, TrainingPhase
 from accelhw.wire.carrier import CarrierMessage
 from accelhw.wire.training import LaneTraining, TrainingMessage, lane_payload
 
@@ -150,6 +150,7 @@ class Report:
 
     text: str
     lane: int | None = None
+    phase: TrainingPhase = TrainingPhase.OFF  # in which it happened; the machine may be further
 
 
 Action = SendTraining | WakeAt | SetTransmit | LinkUp | LinkDown | Report

@@ -646,7 +646,7 @@ class LinkTrainer:
         )  # fmt: skip
 
     def _say(self, text: str, lane: int | None = None) -> None:
-        self._out.append(Report(text, lane))
+        self._out.append(Report(text, lane, self.phase))
 
     def _common_epoch(self) -> int:
         assert self._bound is not None

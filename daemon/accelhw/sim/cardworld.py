@@ -11,6 +11,7 @@ from accelhw.device.hbm import Hbm
 from accelhw.device.port import Port
 from accelhw.interface.messages import ChannelMapEntry, StartTransfer, TransferInfo
 from accelhw.interface.tables import Tables, table_bytes
+from accelhw.link.events import Report
 from accelhw.model.config import Fibre, FibreEnd, TransportKind
 from accelhw.model.event import Severity
 from accelhw.model.ids import PortId
@@ -63,7 +64,7 @@ class CardWorld:
             inverted_lanes=frozenset(inverted_lanes),
         )
         self.events: list[tuple[str, str]] = []
-        self.steps: list[tuple[str, str, int | None]] = []
+        self.steps: list[tuple[str, Report]] = []
         pair = InProcessPair(MTU, receive_frames=48)
         self.faulty = [
             FaultyTransport(end, seed * 2 + i, clock=lambda: self.now_ns, **faults)  # type: ignore[arg-type]
@@ -132,8 +133,8 @@ class CardWorld:
     ) -> None:
         self.events.append((kind, str(port.id)))
 
-    def show_step(self, port: Port, text: str, lane: int | None) -> None:
-        self.steps.append((str(port.id), text, lane))
+    def show_step(self, port: Port, step: Report) -> None:
+        self.steps.append((str(port.id), step))
 
     def changed(self, port: Port) -> None: ...
 
