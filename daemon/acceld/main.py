@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Sized
 from pathlib import Path
 from typing import NoReturn
 
@@ -21,7 +22,14 @@ def _print_version(context: click.Context, _: click.Parameter, value: bool) -> N
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
-@click.option("--version", is_flag=True, expose_value=False, is_eager=True, callback=_print_version)
+@click.option(
+    "--version",
+    is_flag=True,
+    expose_value=False,
+    is_eager=True,
+    callback=_print_version,
+    help="Show the version and exit.",
+)
 def cli() -> None:
     """Emulated AI accelerator cards that talk by light, and the daemon that manages them."""
 
@@ -99,7 +107,7 @@ def _run(settings: object) -> None:
 @cli.command("check-config")
 @click.argument("file", type=click.Path(path_type=Path))
 def check_config(file: Path) -> None:
-    """Print every mistake of a configuration with its line and key.
+    """Name each mistake of a configuration.
 
     \b
     acceld check-config examples/pair.toml
@@ -114,8 +122,8 @@ def check_config(file: Path) -> None:
         count = len(failure.message.splitlines())
         _end(f"{file}: {count} mistake{'s' if count != 1 else ''}", failure.exit_code)
     lanes = sum(card.profile.signal_lines for card in config.cards)
-    click.echo(f"{file}: good, {len(config.cards)} cards, {lanes} lanes, "
-               f"{len(config.fibres)} fibres")  # fmt: skip
+    counts = _count(config.cards, "card"), f"{lanes} lane{'s' * (lanes != 1)}"
+    click.echo(f"{file}: good, {', '.join(counts)}, {_count(config.fibres, 'fibre')}")
     for fibre in config.fibres:
         far = str(fibre.b.port) if fibre.b else "outside"
         click.echo(f"  {fibre.name}: {fibre.a.port} to {far}, {fibre.transport.value},"
@@ -132,10 +140,14 @@ def chassis(arguments: tuple[str, ...]) -> None:
 @cli.command(context_settings=PASS_ON, add_help_option=False)
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
 def demo(arguments: tuple[str, ...]) -> None:
-    """Two cards, a fibre, a file across by light (see acceld demo --help)."""
+    """Carry a file by light (see acceld demo --help)."""
     from acceld.demo import main as run_demo
 
     sys.exit(run_demo(list(arguments)))
+
+
+def _count(things: Sized, word: str) -> str:
+    return f"{len(things)} {word}{'s' * (len(things) != 1)}"
 
 
 def _end(message: str, code: int) -> NoReturn:
