@@ -13,7 +13,7 @@ from itertools import count
 from time import monotonic_ns, sleep
 
 MAX_SLEEP_NS = 500_000_000  # the loop turns at least this often, which is its heartbeat
-NAP_S = 50e-6  # between batches of a stream: as a NIC's interrupt moderation
+NAP_S = 30e-6  # between batches of a stream: as a NIC's interrupt moderation
 
 Callback = Callable[[int], None]  # given the monotonic time in ns
 

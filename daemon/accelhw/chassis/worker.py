@@ -23,7 +23,7 @@ from accelhw.chassis.control import (
     worker_channel,
 )
 from accelhw.chassis.loop import Loop
-from accelhw.chassis.process import die_with_parent
+from accelhw.chassis.process import die_with_parent, sleep_exactly
 from accelhw.device.card import RESET_NS, Card
 from accelhw.device.dma import EngineRefusal, TransferEngine
 from accelhw.device.hbm import Hbm
@@ -501,6 +501,7 @@ def main() -> int:
     try:
         start, early = receive_start(channel)
         die_with_parent(start.chassis_pid)
+        sleep_exactly()
         worker = Worker(start, channel)
     except ChannelClosed:
         return 0

@@ -269,39 +269,44 @@ class DataPort:
 
         This is the hot path of sending: a chunk's frames one after the other, no call per field.
         """
-        sender, receiver, counters = self._sender, self._receiver, self.counters
-        memory, write, send = self._view, self._writer.write, self._transport.send
+        sender = self._sender
+        memory, write, send = self._view, self._writer.write_data, self._transport.send
         share, base, end, stream = self._frame_bytes, cut.base, cut.end, cut.stream
-        sequence, offset = sender.next_sequence, cut.next
-        count = 0
-        while count < limit and offset < end:
+        credit, epoch, ack = self.credit_frames, self.epoch, self._receiver.expected
+        dropped = self._dropped_flag()
+        sequence, offset, crc = sender.next_sequence, cut.next, cut.crc
+        left: list[Outgoing] = []
+        while len(left) < limit and offset < end:
             length = share if end - offset > share else end - offset
-            view = memory[base + offset : base + offset + length]
-            crc = crc32c(view, cut.crc)
-            flags = _ACK_NOW if offset + length == end or count + 1 == room else 0
-            if self._dropped_at is not None:
-                flags |= self._dropped_flag()
-            record = Outgoing(_DATA, stream, offset, view, crc, flags & _ACK_NOW, cut, cut.crc)
-            cut.crc = crc
-            cut.in_flight += 1
+            start = base + offset
+            view = memory[start : start + length]
+            before, crc = crc, crc32c(view, crc)
+            flags = _ACK_NOW if offset + length == end or len(left) + 1 == room else 0
+            record = Outgoing(_DATA, stream, offset, view, crc, flags, cut, before)
             header = write(
-                _DATA, NO_LANE, flags, length, self.credit_frames, self.epoch, sequence,
-                receiver.expected, stream, offset, crc,
-            )  # fmt: skip
+                flags | dropped, length, credit, epoch, sequence, ack, stream, offset, crc
+            )
             offset += length
             if not send((header, view)):
                 self._unsent = record
                 self._full()
                 break
-            sender.sent(record, now_ns)
+            left.append(record)
             sequence = (sequence + 1) & SEQUENCE_MASK
-            count += 1
-            receiver.owed = 0
-            counters.tx_frames += 1
-            counters.tx_bytes += HEADER_BYTES + length
-            counters.tx_payload_bytes += length
-        cut.next = offset
+        count = len(left)
+        payload_bytes = offset - cut.next
+        cut.next, cut.crc = offset, crc
+        cut.in_flight += count
+        if self._unsent is not None:
+            cut.in_flight += 1
+            payload_bytes -= len(self._unsent.view)
         if count:
+            sender.sent_run(left, now_ns)
+            counters = self.counters
+            counters.tx_frames += count
+            counters.tx_bytes += count * HEADER_BYTES + payload_bytes
+            counters.tx_payload_bytes += payload_bytes
+            self._receiver.owed = 0
             self._ack_now = False
         if offset == end:
             self._cut = None

@@ -12,12 +12,15 @@ if TYPE_CHECKING:
     from accelhw.device.dataport import DataPort
 
 CHUNK_BYTES_MIN = 1 << 20
+CHUNKS_FEW = 64  # for more of them, larger ones cost less: a chunk is dealt with once at each end
+CHUNK_BYTES_USUAL = 4 << 20
 TODO, LEAVING, ARRIVED = range(3)
 
 
 def chunk_bytes_for(total_bytes: int) -> int:
     """The chunk of a transfer: a power of two, so that at most MAX_CHUNKS of them make it up."""
-    chunk_bytes = CHUNK_BYTES_MIN
+    few = total_bytes <= CHUNKS_FEW * CHUNK_BYTES_MIN
+    chunk_bytes = CHUNK_BYTES_MIN if few else CHUNK_BYTES_USUAL
     while chunk_bytes * MAX_CHUNKS < total_bytes:
         chunk_bytes *= 2
     return chunk_bytes

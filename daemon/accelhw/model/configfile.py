@@ -38,6 +38,10 @@ TABLES = ("card", "fibre", "hardware", "daemon")
 
 _SYNTAX_PLACE = re.compile(r"\s*\(at (?:line (\d+), column \d+|end of document)\)$")
 _SYNTAX_WORDS = {
+    "Illegal character '\\n'": (
+        "a text is not closed at the end of its line",
+        'write it as: name = "value"',
+    ),
     "Cannot overwrite a value": ("this key stands here twice", "keep one of them"),
     "Cannot declare": ("this table stands here twice", "keep one, or use [[two brackets]]"),
 }

@@ -55,6 +55,9 @@ class FrameType(IntEnum):
 
 
 BARE_DATA = VERSION << 8 | FrameType.DATA
+_DATA = int(FrameType.DATA)
+_pack_fields = _FIELDS.pack_into
+_pack_checksum = _CHECKSUM.pack_into
 
 
 class FrameFlag(IntFlag):
@@ -110,6 +113,19 @@ class HeaderWriter:
         self.buffer = bytearray(HEADER_BYTES)
         self.buffer[:ETHERNET_BYTES] = DESTINATION + source + ETHERTYPE.to_bytes(2, "big")
         self._covered = memoryview(self.buffer)[_COVERED]
+
+    def write_data(
+        self, flags: int, length: int, credit: int, epoch: int, sequence: int, ack: int,
+        stream: int, offset: int, payload_crc: int,
+    ) -> bytearray:  # fmt: skip
+        """As `write`, for DATA: a frame of the hot path."""
+        buffer = self.buffer
+        _pack_fields(
+            buffer, ETHERNET_BYTES, MAGIC, VERSION, _DATA, NO_LANE, flags, length, credit, epoch,
+            sequence, ack, stream, offset, payload_crc,
+        )  # fmt: skip
+        _pack_checksum(buffer, _CHECKSUM_AT, crc32c(self._covered))
+        return buffer
 
     def write(
         self, type_: int, lane: int, flags: int, length: int, credit: int, epoch: int,
