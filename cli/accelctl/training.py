@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Iterable
+from functools import partial
 from typing import Any
 
 from accel.errors import Internal
@@ -28,10 +29,15 @@ def follow(session: Session, view: View, port: str) -> Any:
         link = _each(steps, phases.show)
         phases.close()
     else:
-        link = _each(steps, lambda step, took_ms: view.write(line(step, took_ms, False) + "\n"))
+        link = _each(steps, partial(_write, view))
     if link is None:
         raise Internal(f"{port}: the daemon ended the training without a result")
     return link
+
+
+def _write(view: View, step: Any, took_ms: float) -> None:
+    if step.text:  # The last step carries the link alone; the command tells that.
+        view.write(line(step, took_ms, False) + "\n")
 
 
 def _each(steps: Iterable[Any], show: Any) -> Any:
@@ -74,6 +80,8 @@ class Phases:
         self._lanes: list[int] = []
 
     def show(self, step: Any, took_ms: float) -> None:
+        if not step.text:
+            return
         shown = line(step, took_ms, self._colored)
         if not step.HasField("lane"):
             self.close()

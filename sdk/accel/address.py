@@ -13,6 +13,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from accel.errors import InvalidRequest
+
 OFFSET_MAX = 2**63 - 1  # no card holds more
 _NAME = r"[a-z][a-z0-9-]{0,30}"
 _NUMBER = r"(?:0|[1-9][0-9]{0,2})"
@@ -33,7 +35,7 @@ _SHORT = (
 )
 
 
-class BadAddress(ValueError):
+class BadAddress(InvalidRequest, ValueError):
     """A text that names nothing; the message says which form works."""
 
 

@@ -329,7 +329,7 @@ def test_all_mistakes_are_told_at_once_in_order_of_lines():
     [
         ("[[card]]\nname = card0\n", "2: syntax: not TOML: "),
         ("[hardware]\nseed = 1\nseed = 2\n", "3: syntax: this key stands here twice; keep one"),
-        ('[daemon]\nsocket = "/x\n', "2: syntax: not TOML: "),
+        ('[daemon]\nsocket = "/x\n', "2: syntax: a text is not closed"),
         ("[daemon]\nsocket = [1,\n2\n", "3: syntax: not TOML: "),
     ],
 )

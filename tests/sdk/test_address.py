@@ -85,3 +85,11 @@ def test_a_transfer_is_named_by_its_id() -> None:
     assert transfer_name("3f2a") == transfer_name("transfers/3f2a") == "transfers/3f2a"
     with pytest.raises(BadAddress):
         transfer_name("3f/2a")
+
+
+def test_a_bad_address_is_one_of_the_errors_that_programs_catch() -> None:
+    from accel import AccelError, InvalidRequest
+
+    for kind in (AccelError, InvalidRequest, ValueError):
+        with pytest.raises(kind, match="is not a card"):
+            CardAddress.parse("Card 0")

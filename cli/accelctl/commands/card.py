@@ -94,7 +94,7 @@ def _describe(card: Any) -> tuple[str, list[render.Field]]:
         ("bus written", f"{render.count(card.bus_written_bytes_total)} bytes"),
         ("signal lines", str(card.signal_line_count)),
         ("optical engines", str(card.oe_count)),
-        ("links up", f"{card.links_up_count} of {card.oe_count}"),
+        ("links up", f"{card.links_up_count}, of {card.oe_count} ports"),
         ("capacity", f"{render.number(card.capacity_gbit_per_s)} Gb/s"),
         ("transfers done", render.count(card.transfers_done_total)),
         ("transfers failed", render.count(card.transfers_failed_total)),

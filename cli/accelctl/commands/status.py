@@ -32,7 +32,7 @@ CARD_COLUMNS = (
         lambda c: f"{render.size(c.hbm_allocated_bytes)} / {render.size(c.hbm_total_bytes)}",
         right=True,
     ),
-    Column("LINKS UP", lambda c: f"{c.links_up_count}/{c.oe_count}", right=True),
+    Column("LINKS UP / PORTS", lambda c: f"{c.links_up_count} / {c.oe_count}", right=True),
     Column("CAPACITY Gb/s", lambda c: render.number(c.capacity_gbit_per_s), right=True),
 )
 LINK_COLUMNS = (
