@@ -192,6 +192,13 @@ async def test_channels_change_places_and_the_map_stays_a_permutation(daemon: Da
     assert (lane.signal_line, lane.channel) == (15, 0)
 
 
+async def test_a_map_that_stays_as_it_is_leaves_the_links_alone(
+    hardware: FakeHardware, daemon: Daemon
+) -> None:
+    assert (await channels(daemon, (0, 0)))[0] == 0
+    assert not any(isinstance(c, SetChannelMap) for c in hardware.commands)
+
+
 @pytest.mark.parametrize(
     "moves", [(), ((0, 1), (2, 1)), ((0, 1), (0, 2)), ((16, 0),), ((0, 16),), ((2**32 - 1, 0),)]
 )
