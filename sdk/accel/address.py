@@ -25,7 +25,7 @@ _LANE = re.compile(
     rf"|cards/({_NAME})/engines/oe({_NUMBER})/lanes/lane({_NUMBER})"
 )
 _REGION = re.compile(rf"(?:({_NAME}):|cards/({_NAME})/regions/)({_NAME})(?:\+(.*))?")
-_TRANSFER = re.compile(r"(?:transfers/)?([A-Za-z0-9][A-Za-z0-9_.-]{0,62})")
+_TRANSFER = re.compile(r"(?:transfers/)?([0-9a-f]{1,64})")
 _SHORT = (
     (re.compile(r"cards/([^/]+)/engines/([^/]+)/lanes/([^/]+)"), r"\1/\2/\3"),
     (re.compile(r"cards/([^/]+)/(?:engines|links)/([^/]+)"), r"\1/\2"),
