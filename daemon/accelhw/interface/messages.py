@@ -84,6 +84,45 @@ class TransferInfo(msgspec.Struct, frozen=True, omit_defaults=True):
     error_detail: str = ""
 
 
+class FaultKindInfo(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A fault that this hardware can be given; accelhw.fault.catalogue as it crosses the border."""
+
+    id: str
+    where: str  # "lane", "port" or "card": what it acts on if no lane is named
+    summary: str
+    near: str  # what is seen at the end where it sits
+    far: str  # and at the other
+    repair: str
+    source: str
+    shape: str
+    causes: dict[str, float]  # how much of each at full strength
+    rise_s: float = 0.0
+    on_s: float = 0.0
+    off_s: float = 0.0
+    crossing: str = ""  # what it does to the cable's lanes
+    aims: bool = False  # takes a target BER
+
+
+class FaultInfo(msgspec.Struct, frozen=True, omit_defaults=True):
+    """An injected fault."""
+
+    fault_id: str
+    kind: str
+    subject: str  # card0 or card0/oe1
+    lanes: tuple[int, ...]
+    shape: str
+    begun_ns: int  # monotonic clock of the host
+    started_ns: int  # wall clock
+    seed: int
+    duration_s: float = 0.0  # 0: until it is cleared
+    ramp_s: float = 0.0
+    scale: float = 1.0
+    lane_scales: tuple[float, ...] = ()  # for each of `lanes`, when solved for a target BER
+    target_ber: float = 0.0
+    address: int | None = None  # in HBM
+    state: str = "ACTIVE"  # or ENDED, CLEARED
+
+
 # ---- handshake ----------------------------------------------------------------------------------
 
 
@@ -110,6 +149,8 @@ class Welcome(Message, frozen=True):
     newest_event: int
     oldest_kept_event: int
     table_rows: tuple[int, int, int, int]  # worker, card, port, lane rows
+    fault_kinds: tuple[FaultKindInfo, ...] = ()
+    faults: tuple[FaultInfo, ...] = ()
 
 
 class Refused(Message, frozen=True):
@@ -186,6 +227,34 @@ class AcknowledgeTransfer(Command, frozen=True):
     transfer_id: str
 
 
+class InjectFault(Command, frozen=True):
+    """Change causes, as accelhw.fault.request has it; 0 and "" stand for the kind's own."""
+
+    fault_id: str
+    kind: str
+    subject: str  # card0, card0/oe1, card0/oe1/lane3
+    lanes: tuple[int, ...] = ()
+    shape: str = ""
+    duration_s: float = 0.0
+    ramp_s: float = 0.0
+    scale: float = 1.0
+    target_ber: float = 0.0
+    seed: int | None = None  # None: drawn from its id
+    address: int | None = None  # in HBM, for faults of a row
+    begun_ns: int = 0  # set by the chassis: monotonic clock
+    started_ns: int = 0  # set by the chassis: wall clock
+
+    @property
+    def card(self) -> str:
+        return self.subject.partition("/")[0]
+
+
+class ClearFault(Command, frozen=True):
+    """Repair it: its causes go, at once and exactly. What it has done stays done."""
+
+    fault_id: str
+
+
 class AcknowledgeEvents(Command, frozen=True):
     """The driver has stored all events up to and including this one."""
 
@@ -207,6 +276,9 @@ COMPLETION_ERRORS = {
     "OUT_OF_RANGE": "outside the card's HBM or the window",
     "BUSY": "in use by a transfer",
     "BAD_MAP": "not a permutation of the card's channels",
+    "UNKNOWN_FAULT": "no such kind of fault, or none with that id",
+    "UNKNOWN_LANE": "no such lane on that port",
+    "BAD_FAULT": "there is no such fault in this world",
     "CARD_LOST": "the card does not answer: its worker is gone",
     "BAD_STATE": "not possible in this state",
 }
@@ -233,6 +305,12 @@ class TransferProgress(Message, frozen=True):
     transfer: TransferInfo
 
 
+class FaultChanged(Message, frozen=True):
+    """A fault began, ended by itself, or was cleared."""
+
+    fault: FaultInfo
+
+
 class TrainingProgress(Message, frozen=True, omit_defaults=True):
     """A step of a link's training, for people who watch: at each phase and per-lane result."""
 
@@ -248,6 +326,7 @@ AnyMessage = (
     Hello | Welcome | Refused | ResetCard | SetPortAdmin | TrainPort | SetChannelMap
     | RegisterWindow | UnregisterWindow | StartTransfer | CancelTransfer | AcknowledgeTransfer
     | AcknowledgeEvents | Completion | Event | TransferProgress | TrainingProgress
+    | InjectFault | ClearFault | FaultChanged
 )  # fmt: skip
 
 encode = msgspec.msgpack.Encoder().encode
