@@ -31,6 +31,7 @@ DARK_DBM = -40.0  # the power register's floor, 0.1 uW
 LOCK_BER = 1e-2  # clock recovery locks below it
 UNLOCK_BER = 2e-2  # and loses lock above this; both are choices of this emulator
 LASER_THRESHOLD_MA = 8.0  # at 25 degC
+SETTLE_MIN_S, SETTLE_MAX_S = 0.1, 0.3  # laser and ring heater, from off to in their window
 STRIPE_BITS = 64  # without FEC, blocks of this size are dealt over the lanes in turn
 FLIPS_MAX = 64  # per frame; a frame with one is lost as surely
 
@@ -57,6 +58,12 @@ class OpticalEngine:
         self.penalty_db: Floats = np.full(count, lane.tdecq_db)
         self.laser_on: Flags = np.zeros(count, bool)
         self.laser_fault: Flags = np.zeros(count, bool)
+        settle_s = [generator(seed, me, i, "settle").random() for i in range(count)]
+        self._settle_ns: Floats = 1e9 * (
+            SETTLE_MIN_S + (SETTLE_MAX_S - SETTLE_MIN_S) * np.array(settle_s)
+        )
+        self._on_ns = 0
+        self._shape_penalty_db: Floats = np.zeros(count)  # what the transmit taps leave
         # Causes: the path to this receiver
         self.path_loss_db = fibre.loss_db if fibre is not None else 0.0
         self.path_extra_db: Floats = np.zeros(count)
@@ -104,7 +111,20 @@ class OpticalEngine:
     # ---- transmitter -----------------------------------------------------------------------------
 
     def set_transmit(self, on: bool, now_ns: int) -> None:
+        if on and not self.laser_on.all():
+            self._on_ns = now_ns
         self.laser_on[:] = on
+        self._carrier_lights = None
+
+    def transmitter(self, now_ns: int) -> tuple[int, int]:
+        """Masks of own lanes: settled (power in its window, ring locked), and broken."""
+        on = self.laser_on & ~self.laser_fault
+        settled = on & (now_ns - self._on_ns >= self._settle_ns)
+        return _mask(settled), _mask(self.laser_fault)
+
+    def shape(self, penalty_db: Sequence[float]) -> None:
+        """What the transmit taps leave uncompensated, per own lane; it travels with the light."""
+        self._shape_penalty_db[:] = penalty_db
         self._carrier_lights = None
 
     @property
@@ -137,7 +157,7 @@ class OpticalEngine:
         on = self.laser_on & ~self.laser_fault
         power = np.rint(self.tx_dbm * 100)
         extinction = np.rint(self.extinction_db * 100)
-        penalty = np.rint(self.penalty_db * 100)
+        penalty = np.rint((self.penalty_db + self._shape_penalty_db) * 100)
         return tuple(
             LaneLight(
                 bool(on[i]), i, int(power[i]), int(extinction[i]), int(penalty[i]),

@@ -107,6 +107,12 @@ PORT = np.dtype(
         ("fec_lock_losses", "u8"),  # three uncorrectable codewords in a row
         ("fec_t", "u1"),  # symbols that it corrects: bins 0 to fec_t count; 0: no FEC at all
         ("_pad2", "u1", 7),
+        ("recoveries", "u8"),  # troubles that a link came through without going down
+        ("recovery_failures", "u8"),  # those that took it down
+        ("flaps", "u8"),  # times that light or errors failed it, recovered from, damped or not
+        ("flaps_damped", "u8"),  # those after which it was held down until it was quiet
+        ("fallbacks", "u8"),  # trainings that failed and were repeated in a slower mode
+        ("equaliser_requests", "u8"),  # to the far transmitters, over all lanes and trainings
     ]
 )
 LANE = np.dtype(
