@@ -35,6 +35,8 @@ EVENT_KINDS: dict[str, str] = {
     "LINK_TRAINING": "A port heard its peer and began training.",
     "LINK_UP": "A link trained and carries data.",
     "LINK_DOWN": "A link stopped carrying data.",
+    "LINK_RECOVERED": "A link in trouble recovered without going down.",
+    "LINK_WIDTH_CHANGED": "A link goes on with fewer or more lanes, without going down.",
     "LINK_FAILED": "Training gave up; it tries again after a hold-off.",
     "CHANNEL_MAP_CHANGED": "Logical channels were moved to other lanes.",
     "TRANSFER_STARTED": "A transfer began.",
@@ -43,6 +45,8 @@ EVENT_KINDS: dict[str, str] = {
     "TRANSFER_DONE": "A transfer ended with every byte checked.",
     "TRANSFER_FAILED": "A transfer ended without all bytes.",
     "TRANSFER_CANCELLED": "A transfer was cancelled.",
+    "DIAG_STARTED": "A test of a link began.",
+    "DIAG_ENDED": "A test of a link ended; its result is with the daemon.",
     "EVENTS_LOST": "More events happened than could be kept for the daemon.",
     "INTERFACE_REAPED": "An interface left by an earlier life was removed.",
 }
