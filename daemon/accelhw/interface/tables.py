@@ -29,6 +29,7 @@ WORKER = np.dtype(
         ("tick_overruns", "u8"),
     ]
 )
+ECC_ROWS = 512  # of HBM, that can be remapped
 CARD = np.dtype(
     [
         ("seq", "u8"),
@@ -53,6 +54,8 @@ CARD = np.dtype(
         ("hbm_refresh_ratio", "u1"),  # 1, and 2 above 85 degC
         ("hbm_throttled", "u1"),  # slowed down above 95 degC
         ("_pad1", "u1"),
+        ("ecc_rows", "u4", ECC_ROWS),  # rows of HBM that had an uncorrectable error
+        ("ecc_row_states", "u1", ECC_ROWS),  # what became of each; 0: no such row
     ]
 )
 FEC_BINS = 16
