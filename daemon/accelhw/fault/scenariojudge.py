@@ -12,7 +12,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from accelhw.fault.scenario import Expectation, How, Subject, Targets
-from accelhw.fault.scenariocheck import covers
 from accelhw.fault.scenarioexpect import describe
 from accelhw.fault.scenariotime import show_span
 from accelhw.model.ids import LaneId, PortId
@@ -120,8 +119,8 @@ class _Spells:
     ever_bad: Bools = field(init=False)
     since_ns: NDArray[np.int64] = field(init=False)  # of the present spell, within the window
     longest_ns: NDArray[np.int64] = field(init=False)  # good spell
-    last_ns: int = 0
-    wrong: str = ""  # the first thing that was not as expected
+    found: dict[int, str] = field(default_factory=dict)  # what each is now, in words
+    blame: dict[int, str] = field(default_factory=dict)  # when each was first not as expected
 
     def __post_init__(self) -> None:
         count = len(self.subjects)
@@ -133,15 +132,14 @@ class _Spells:
 
     def tell_one(self, time_ns: int, place: int, good: bool, found: str) -> None:
         """From now on this subject is `good` or not."""
-        if time_ns > self.until_ns:
-            return
+        if time_ns > self.until_ns or self.expectation.from_ns < self.until_ns == time_ns:
+            return  # The window ends before its last moment, unless it is nothing but that.
         # A spell that ends as the window opens was never inside it.
         if time_ns > self.expectation.from_ns:
             self._close(time_ns, place)
             self.since_ns[place] = time_ns
         self.good[place], self.known[place] = good, True
-        if not good:
-            self._blame(max(time_ns, self.expectation.from_ns), place, found)
+        self.found[place] = found
 
     def _close(self, time_ns: int, place: int) -> None:
         """Count the spell that ends now."""
@@ -153,6 +151,7 @@ class _Spells:
             self.longest_ns[place] = max(int(self.longest_ns[place]), lasted_ns)
         else:
             self.ever_bad[place] = True
+            self._blame(int(self.since_ns[place]), place, self.found[place])
 
     def tell_all(self, time_ns: int, good: Bools, values: NDArray[np.float64]) -> None:
         """Samples: what lies between two equal ones is taken to be as they are."""
@@ -163,15 +162,14 @@ class _Spells:
         self.good, self.known[:] = good, True
         self.ever_good |= good
         self.ever_bad |= ~good
-        if not self.wrong and not good.all():
-            place = int(np.flatnonzero(~good)[0])
-            value = float(values[place])
-            self._blame(time_ns, place, "no value" if np.isnan(value) else f"{value:.6g}")
+        for place in np.flatnonzero(~good).tolist():
+            if place not in self.blame:
+                value = float(values[place])
+                self._blame(time_ns, place, "no value" if np.isnan(value) else f"{value:.6g}")
 
     def _blame(self, time_ns: int, place: int, found: str) -> None:
-        # What was so before the window counts only if it is still so when that opens.
-        if not self.wrong or time_ns <= self.expectation.from_ns:
-            self.wrong = f"{self.subjects[place]} was {found} at {show_span(time_ns)}"
+        words = f"{self.subjects[place]} was {found} at {show_span(time_ns)}"
+        self.blame.setdefault(place, words)
 
     def outcome(self, now_ns: int) -> Outcome:
         expectation = self.expectation
@@ -199,7 +197,7 @@ class _Spells:
         name = self.subjects
         match self.expectation.how:
             case How.ALWAYS:
-                return ~self.ever_bad, lambda _: self.wrong
+                return ~self.ever_bad, lambda place: self.blame[place]
             case How.NEVER:
                 return ~self.ever_good, lambda place: f"{name[place]} was so"
             case How.AT_END:
@@ -252,7 +250,7 @@ class _Count:
         card = subject if isinstance(subject, str) else _card_of(subject)
         if card in self._cards:
             return True
-        return any(covers(outer, subject) for outer in _outer(subject) if outer in self._exact)
+        return isinstance(subject, LaneId) and subject.port in self._exact
 
     def outcome(self, now_ns: int) -> Outcome:
         expectation = self.expectation
@@ -264,7 +262,3 @@ class _Count:
 
 def _card_of(subject: PortId | LaneId) -> str:
     return subject.port.card if isinstance(subject, LaneId) else subject.card
-
-
-def _outer(subject: Subject) -> tuple[Subject, ...]:
-    return (subject.port,) if isinstance(subject, LaneId) else ()

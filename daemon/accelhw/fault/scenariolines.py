@@ -26,7 +26,7 @@ from accelhw.model.ids import LaneId, PortId
 from accelhw.model.profile import load_profile
 from accelhw.model.tomltable import Table, shown
 
-FIT_PER_HOUR = 1e-9  # failures in 1e9 hours of one thing
+FIT_HOURS = 1e9  # a FIT is one failure of one thing in so many hours
 PER_HOUR_MAX = 3600.0
 TIMES_MAX = 100_000  # of one line
 SCALE_MAX = 100.0
@@ -180,6 +180,7 @@ def _read_settings(table: Table, shapes: Sequence[str]) -> FaultSettings:
     shape = table.text("shape", "ramp")
     if shape is not None and shape not in shapes:
         table.reference("shape", dict.fromkeys(shapes), "shape")
+        shape = None
     ramp_ns = span(table, "ramp", "72h", least_ns=1)
     if ramp_ns is not None and shape not in (None, "ramp", "exp"):
         table.complain("ramp", f"a {shape} has no ramp", 'use shape = "ramp"')
@@ -289,9 +290,9 @@ def _read_at(table: Table, ends_ns: int | None) -> At | None:
 
 
 def _read_rate(table: Table, which: str, from_ns: int, until_ns: int | None) -> Random | None:
-    hours = {"fit": FIT_PER_HOUR, "per_hour": 1.0, "per_day": 1 / 24}[which]
-    rate = table.number(which, 0, PER_HOUR_MAX / hours, {"fit": 500}.get(which, 0.1))
-    return None if rate is None else Random(rate * hours, from_ns, until_ns)
+    hours = {"fit": FIT_HOURS, "per_hour": 1.0, "per_day": 24.0}[which]
+    rate = table.number(which, 0, PER_HOUR_MAX * hours, {"fit": 500}.get(which, 0.1))
+    return None if rate is None else Random(rate / hours, from_ns, until_ns)
 
 
 def _read_lasts(table: Table) -> tuple[int, int] | None:
