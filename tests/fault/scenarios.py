@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from accelhw.fault.catalogue import CATALOGUE
 from accelhw.fault.scenario import Scenario
+from accelhw.fault.scenariofigures import LEVELS
 from accelhw.fault.scenariofile import Known, load
 from accelhw.fault.shapes import ShapeKind
 from accelhw.model.event import EVENT_KINDS
@@ -12,7 +13,7 @@ KNOWN = Known(
     CATALOGUE,
     tuple(shape.value for shape in ShapeKind),
     tuple(EVENT_KINDS),
-    ("rx_power_dbm", "downs_total"),
+    LEVELS,
 )
 FLEET = '[topology]\ncards = 4\nprofile = "dr8"\nshape = "ring"\n'
 

@@ -208,7 +208,7 @@ MISTAKES = {
     ),
     "the state of a lane": (
         expect('state = "up"', 'on = "card0/oe0/lane0"'),
-        '7: expect.on: a lane has no link state; use a port, or "card0/*"',
+        "7: expect.on: a lane has no link state; name a port, as 'card0/*'",
     ),
     "an unknown event": (
         expect('event = "LINK_DWN"'),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from accelhw.fault.scenario import Expectation, How, Level, Targets
 from accelhw.fault.scenarioplace import read_targets, span
@@ -17,12 +17,14 @@ WHATS = ("state", "event", "metric")
 WINDOW = ("from", "until", "at")
 KEYS = (
     *(*WHATS, "on", "pick", *WINDOW, "how", "hold"),
-    *("count", "at_least", "at_most", "reason", "kind", "above", "below", "about"),
+    *("count", "at_least", "at_most", "reason", "fault", "above", "below", "about"),
 )
 COUNT_MAX = 10**9
+EXAMPLES = {Level.CARD: "card0", Level.PORT: "card0/*", Level.LANE: "card0/*/*"}
+DETAILS = {"reason": "reason", "fault": "fault_kind"}  # what an event must say besides
 ONLY = {  # keys that belong to one kind of expectation
     "state": ("how", "hold"),
-    "event": ("count", "at_least", "at_most", "reason", "kind"),
+    "event": ("count", "at_least", "at_most", "reason", "fault"),
     "metric": ("how", "hold", "above", "below"),
 }
 
@@ -31,7 +33,7 @@ def read_expectations(
     top: Table,
     rack: Rack | None,
     events: Sequence[str],
-    metrics: Sequence[str],
+    metrics: Mapping[str, Level],
     ends_ns: int | None,
 ) -> tuple[Expectation, ...]:
     """Those that are right."""
@@ -43,7 +45,7 @@ def _read(
     table: Table,
     rack: Rack | None,
     events: Sequence[str],
-    metrics: Sequence[str],
+    metrics: Mapping[str, Level],
     ends_ns: int | None,
 ) -> Expectation | None:
     before = len(table.mistakes)
@@ -74,16 +76,27 @@ def _read(
         until_ns=until_ns,
         how=how,
         hold_ns=hold_ns,
-        **{"state": _read_state, "event": _read_event, "metric": _read_metric}[what](
-            table, events if what == "event" else metrics
-        ),  # type: ignore[arg-type]
+        **_read_what(table, what, events, metrics),  # type: ignore[arg-type]
     )
-    if what == "state" and made.targets is not None and made.targets.level is not Level.PORT:
-        words = f"a {made.targets.level} has no link state"
-        table.complain("on", words, 'use a port, or "card0/*"')
+    level = Level.PORT if what == "state" else metrics.get(made.metric or "")
+    if level is not None and made.targets is not None and made.targets.level is not level:
+        thing = "link state" if what == "state" else made.metric
+        words = f"a {made.targets.level} has no {thing}"
+        table.complain("on", words, f"name a {level}, as {EXAMPLES[level]!r}")
     if len(table.mistakes) > before:
         return None
     return made
+
+
+def _read_what(
+    table: Table, what: str, events: Sequence[str], metrics: Mapping[str, Level]
+) -> dict[str, object]:
+    match what:
+        case "state":
+            return _read_state(table)
+        case "event":
+            return _read_event(table, events)
+    return _read_metric(table, metrics)
 
 
 def _read_window(table: Table, ends_ns: int | None) -> tuple[int, int | None]:
@@ -121,7 +134,7 @@ def _read_how(table: Table) -> How:
         return How.ALWAYS
 
 
-def _read_state(table: Table, _: Sequence[str]) -> dict[str, object]:
+def _read_state(table: Table) -> dict[str, object]:
     value = table.values["state"]
     states: list[str] = []
     for place, state in enumerate(value if isinstance(value, list) else [value]):
@@ -153,7 +166,9 @@ def _read_event(table: Table, events: Sequence[str]) -> dict[str, object]:
         if given is not None and low > given:
             table.complain("at_most", "less than at_least", "swap them")
     says = tuple(
-        (key, text) for key in ("reason", "kind") if (text := table.text(key, "X")) is not None
+        (detail, text)
+        for key, detail in DETAILS.items()
+        if (text := table.text(key, "X")) is not None
     )
     return {
         "event": event,
@@ -163,7 +178,7 @@ def _read_event(table: Table, events: Sequence[str]) -> dict[str, object]:
     }
 
 
-def _read_metric(table: Table, metrics: Sequence[str]) -> dict[str, object]:
+def _read_metric(table: Table, metrics: Mapping[str, Level]) -> dict[str, object]:
     metric = table.text("metric", "rx_power_dbm")
     if metric is not None and metric not in metrics:
         table.reference("metric", dict.fromkeys(metrics), "metric")

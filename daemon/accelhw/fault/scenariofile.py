@@ -12,7 +12,7 @@ The schema, by table (defaults in brackets, * required):
                 at*, or every with from, until, or fit, per_hour, per_day with from, until
                 for: how long, or [shortest, longest]; lanes, shape, ramp, scale, target_ber; name
     [[expect]]  state* or event* or metric*, on, from, until, at, how [always], hold,
-                at_least, at_most, count, reason, above, below, about
+                at_least, at_most, count, reason, fault, above, below, about
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from accelhw.fault.kinds import FaultKind
-from accelhw.fault.scenario import Scenario, Telemetry
+from accelhw.fault.scenario import Level, Scenario, Telemetry
 from accelhw.fault.scenariocheck import find_contradictions
 from accelhw.fault.scenarioexpect import read_expectations
 from accelhw.fault.scenariolines import read_lines
@@ -48,7 +48,7 @@ class Known:
     faults: Mapping[str, FaultKind]
     shapes: Sequence[str]
     events: Sequence[str]
-    metrics: Sequence[str]
+    metrics: Mapping[str, Level]
 
 
 def load(
