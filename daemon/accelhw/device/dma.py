@@ -346,6 +346,10 @@ class TransferEngine:
         """Whether `pump` has something to do."""
         return bool(self._locals or self._scans)
 
+    def moving_with(self, peer: str) -> int:
+        """Transfers under way, commanded or passive, with that card at the far end."""
+        return sum(part.peer == peer for part in self._parts())
+
     def passive_transfers(self) -> int:
         return sum(name not in self._jobs for name in (*self._pushes, *self._sinks))
 

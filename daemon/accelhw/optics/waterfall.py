@@ -40,7 +40,7 @@ class Waterfall:
         return math.sqrt(x2 / (self.thermal + self.laser * x2))
 
     def attenuation_db(self, q: float) -> float:
-        """Where Q falls to this; minus infinity where the laser's noise never lets it come so far."""
+        """Where Q falls to this; minus infinity where laser noise never lets it come so far."""
         rest = 1.0 / (q * q) - self.laser
         if rest <= 0.0:
             return -math.inf
