@@ -6,12 +6,15 @@ data path meets (replays without end) or the light does (darkness) takes the lin
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from time import time_ns
 from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from accelhw.device.afflict import afflict
 from accelhw.device.dataport import DataPort, Engine, PortCounters
 from accelhw.device.engine import OpticalEngine
 from accelhw.link.events import (
@@ -39,8 +42,8 @@ from accelhw.model.event import Severity
 from accelhw.model.ids import PortId
 from accelhw.model.link import DownReason, LinkState, PeerId
 from accelhw.model.profile import Profile
-from accelhw.transport.base import InterfaceDown, Transport
-from accelhw.wire.carrier import CarrierMessage
+from accelhw.transport.base import InterfaceDown, Pluggable, Transport
+from accelhw.wire.carrier import CarrierMessage, LaneLight
 from accelhw.wire.checksum import crc32c
 from accelhw.wire.frame import (
     HEADER_BYTES,
@@ -56,6 +59,12 @@ BATCHES_PER_TURN = 4  # of received frames, before other ports get their turn
 CONTROL_BYTES_MAX = 4096  # the longest CARRIER or TRAINING payload
 
 COUNTER_FIELDS = tuple(PortCounters.__dataclass_fields__)
+# Reasons for a link's end that somebody asked for.
+QUIET = frozenset(
+    {
+        DownReason.ADMIN_DOWN, DownReason.RETRAIN_COMMANDED, DownReason.TEST, DownReason.PEER_TEST,
+    }
+)  # fmt: skip
 # What the port counts itself, beside its data path.
 OWN_FIELDS = ("trainings", "training_failures", "downs")
 
@@ -111,7 +120,13 @@ class Port:
         self._light = (0, 0)
         self._interface_down = False
         self._carrier_due = False
+        self._crossing = tuple(range(profile.lanes_per_oe)), frozenset[int]()
         self._earlier = dict.fromkeys(OWN_FIELDS, 0)  # counts of an earlier life
+        # A test of the link: the trainer rests, the lasers stay on.
+        self.testing = False
+        self.heard: CarrierMessage | None = None  # the light that was told of last
+        self._reflecting = False  # what comes from the fibre goes back into it
+        self._looped = False  # the receiver hears the own transmitter, nothing of the fibre
 
     # ---- commands ----
 
@@ -137,6 +152,82 @@ class Port:
 
     def retrain(self, now_ns: int) -> None:
         self._feed(RetrainAsked(), now_ns)
+
+    # ---- tests ----
+
+    def begin_test(self, now_ns: int, *, reflecting: bool = False, looped: bool = False) -> None:
+        """Out of data mode, with light on all lanes; the far end hears why."""
+        self.testing = True
+        self._reflecting, self._looped = reflecting, looped
+        self._feed(Disabled(DownReason.TEST), now_ns)
+        self.optics.set_transmit(True, now_ns)
+        self._send_carrier(now_ns)
+        self._around.changed(self)
+
+    def end_test(self, now_ns: int) -> None:
+        """Back to what the port was set to: it trains if it is switched on."""
+        if not self.testing:
+            return
+        self.testing = False
+        if self._looped:
+            self.optics.go_dark(now_ns)  # until the fibre is heard again
+        self._reflecting = self._looped = False
+        if self.admin_up:
+            self._feed(Enabled(), now_ns)
+        else:
+            self.optics.set_transmit(False, now_ns)
+            self._send_carrier(now_ns)
+        self._look_at_light(now_ns)
+        self._around.changed(self)
+
+    def hear_light(self, message: CarrierMessage, now_ns: int) -> None:
+        """Take in light as the cable, or a loop inside the engine, delivered it."""
+        self.heard = message
+        if self.optics.hear_carrier(message, now_ns):
+            self._look_at_light(now_ns)
+
+    def light_of(self, lane: int) -> LaneLight | None:
+        """What is known of the transmitter behind a receiving lane."""
+        if self.heard is None or lane >= len(self.heard.lanes):
+            return None
+        return self.heard.lanes[lane]
+
+    def _reflect(self, message: CarrierMessage) -> CarrierMessage:
+        """The far port's light, as it leaves here again: what the way took is gone."""
+        rx_dbm, lit = self.optics.rx_dbm, self.optics.lit
+        lanes = tuple(
+            replace(light, on=bool(lit[i]), power_cdbm=round(100.0 * float(rx_dbm[i])))
+            for i, light in enumerate(message.lanes[: self.optics.lanes])
+        )
+        return replace(message, lanes=lanes)
+
+    # ---- faults ----
+
+    @property
+    def has_plug(self) -> bool:
+        return self.fibre is not None and isinstance(self.transport, Pluggable)
+
+    def afflict(
+        self,
+        on_lanes: Mapping[str, Sequence[float]],
+        on_card: Mapping[str, float],
+        now_ns: int,
+    ) -> None:
+        """All that is wrong here from now on, by the names of optics.causes."""
+        if afflict(self.optics, on_lanes, on_card, now_ns):
+            self._carrier_due = True
+            self._look_at_light(now_ns)
+            self._feed(self.optics.quality(), now_ns)
+            if self._carrier_due:
+                self._send_carrier(now_ns)
+            self._around.changed(self)
+
+    def cross(self, arrival: tuple[int, ...], inverted: frozenset[int], now_ns: int) -> None:
+        """How the plug crosses lanes from now on. The markers will tell both ends."""
+        if isinstance(self.transport, Pluggable) and (arrival, inverted) != self._crossing:
+            self._crossing = arrival, inverted
+            self.transport.cross(arrival, inverted)
+            self._send_carrier(now_ns)
 
     # ---- frames ----
 
@@ -177,6 +268,8 @@ class Port:
         try:
             if header.type == FrameType.CARRIER:
                 self._on_carrier(CarrierMessage.decode(payload), now_ns)
+            elif self._reflecting:
+                self._send(FrameType.TRAINING, bytes(payload), now_ns, header.lane)
             else:
                 training = self._decoder.decode(payload)
                 self._feed(FrameHeard(header.lane, training), now_ns)
@@ -184,10 +277,15 @@ class Port:
             self.counters.malformed_frames += 1
 
     def _on_carrier(self, message: CarrierMessage, now_ns: int) -> None:
+        if self._looped:
+            return
+        self.heard = message
         moved = self.optics.hear_carrier(message, now_ns)
         self._feed(PeerCarrier(message), now_ns)  # first: it may say why the light goes
         if moved:
             self._look_at_light(now_ns)
+        if self._reflecting:
+            self._send(FrameType.CARRIER, self._reflect(message).encode(), now_ns)
 
     def pump(self, now_ns: int) -> bool:
         """Send data that may leave now. True: call again in the next turn."""
@@ -244,6 +342,8 @@ class Port:
 
     def _send_carrier(self, now_ns: int) -> None:
         self._carrier_due = False
+        if self._reflecting and self.heard is not None:
+            return  # No light of its own.
         trainer = self.trainer
         message = self.optics.carrier(now_ns, trainer.session, trainer.state, trainer.reason)
         self._send(FrameType.CARRIER, message.encode(), now_ns)
@@ -287,7 +387,7 @@ class Port:
                 case WakeAt(deadline_ns):
                     self._wake_ns = deadline_ns
                 case SetTransmit(on):
-                    self.optics.set_transmit(on, now_ns)
+                    self.optics.set_transmit(on or self.testing, now_ns)
                     self._carrier_due = True
                 case LinkUp():
                     self._on_link_up(action, now_ns)
@@ -329,8 +429,7 @@ class Port:
         self.optics.set_lanes(0, (), 0)
         self.up_since_ns = 0
         self.downs += 1
-        quiet = action.reason.code in (DownReason.ADMIN_DOWN, DownReason.RETRAIN_COMMANDED)
-        severity = Severity.INFO if quiet else Severity.WARNING
+        severity = Severity.INFO if action.reason.code in QUIET else Severity.WARNING
         self._tell_reason("LINK_DOWN", severity, "down")
 
     def _tell_reason(self, kind: str, severity: Severity, what: str) -> None:

@@ -122,6 +122,10 @@ class FaultInfo(msgspec.Struct, frozen=True, omit_defaults=True):
     address: int | None = None  # in HBM
     state: str = "ACTIVE"  # or ENDED, CLEARED
 
+    @property
+    def card(self) -> str:
+        return self.subject.partition("/")[0]
+
 
 class LaneErrors(msgspec.Struct, frozen=True, omit_defaults=True):
     """Bit errors of one lane. Bits run at the emulated line rate and their errors are drawn at the

@@ -47,6 +47,11 @@ EVENT_KINDS: dict[str, str] = {
     "TRANSFER_CANCELLED": "A transfer was cancelled.",
     "DIAG_STARTED": "A test of a link began.",
     "DIAG_ENDED": "A test of a link ended; its result is with the daemon.",
+    "FAULT_INJECTED": "A fault was injected by command.",
+    "FAULT_CLEARED": "An injected fault was taken away by command.",
+    "FAULT_ENDED": "The time of an injected fault is over.",
+    "HBM_ROW_BAD": "A row of HBM had an uncorrectable error and is out of use.",
+    "HBM_ROWS_REMAPPED": "Spare rows of HBM stand in for bad ones.",
     "EVENTS_LOST": "More events happened than could be kept for the daemon.",
     "INTERFACE_REAPED": "An interface left by an earlier life was removed.",
 }
