@@ -23,12 +23,13 @@ _LANE = re.compile(
 )
 _REGION = re.compile(rf"(?:({_NAME}):|cards/({_NAME})/regions/)({_NAME})(?:\+(.*))?")
 _TRANSFER = re.compile(r"(?:transfers/)?([A-Za-z0-9][A-Za-z0-9_.-]{0,62})")
+_DIAG = re.compile(r"(?:diags/)?([A-Za-z0-9][A-Za-z0-9_.-]{0,62})")
 _SHORT = (
     (re.compile(r"cards/([^/]+)/engines/([^/]+)/lanes/([^/]+)"), r"\1/\2/\3"),
     (re.compile(r"cards/([^/]+)/(?:engines|links)/([^/]+)"), r"\1/\2"),
     (re.compile(r"cards/([^/]+)/regions/([^/]+)"), r"\1:\2"),
     (re.compile(r"cards/([^/]+)/channelMap"), r"\1"),
-    (re.compile(r"(?:cards|transfers)/([^/]+)"), r"\1"),
+    (re.compile(r"(?:cards|transfers|diags)/([^/]+)"), r"\1"),
 )
 
 
@@ -160,6 +161,14 @@ def transfer_name(text: str) -> str:
     if match is None:
         raise BadAddress(f"{text!r} is not a transfer; accelctl transfer list shows them")
     return f"transfers/{match[1]}"
+
+
+def diag_name(text: str) -> str:
+    """`3f2a` or `diags/3f2a` to the resource name."""
+    match = _DIAG.fullmatch(text)
+    if match is None:
+        raise BadAddress(f"{text!r} is not a test; accelctl diag list shows them")
+    return f"diags/{match[1]}"
 
 
 def short(name: str) -> str:

@@ -12,6 +12,7 @@ from accel.wire import Wire
 
 if TYPE_CHECKING:
     from accel.card import Cards
+    from accel.diag import Diags
     from accel.event import Events
     from accel.link import Links
     from accel.memory import Regions
@@ -104,6 +105,12 @@ class Client:
         from accel.transfer import Transfers
 
         return Transfers(self._wire)
+
+    @cached_property
+    def diags(self) -> Diags:
+        from accel.diag import Diags
+
+        return Diags(self._wire)
 
     @cached_property
     def events(self) -> Events:

@@ -242,7 +242,7 @@ def _checked(port: Port, command: StartDiag) -> tuple[DiagKind, StartDiag]:
     lanes = tuple(sorted(set(command.lanes))) or tuple(range(count))
     if lanes[0] < 0 or lanes[-1] >= count:
         raise EngineRefusal(
-            "OUT_OF_RANGE", f"{port.id} has lane0 to lane{count - 1}, not lane{lanes[-1]}"
+            "BAD_TEST", f"{port.id} has lane0 to lane{count - 1}, not lane{lanes[-1]}"
         )
     if port.fibre is None and kind not in (DiagKind.LOOPBACK_NEAR, DiagKind.EYE):
         raise EngineRefusal("BAD_STATE", f"no fibre is plugged into {port.id}")
@@ -251,9 +251,9 @@ def _checked(port: Port, command: StartDiag) -> tuple[DiagKind, StartDiag]:
     if kind is DiagKind.FEC and lane_type.fec == "none":
         raise EngineRefusal("BAD_STATE", f"{port.id} has no FEC; try a ber test")
     if not 0.0 < command.duration_s <= DURATION_S_MAX:
-        raise EngineRefusal("OUT_OF_RANGE", f"{command.duration_s} s is no time for a test")
+        raise EngineRefusal("BAD_TEST", f"{command.duration_s} s is no time for a test")
     if not 0.0 <= command.target_ber < 0.5 or not 0.0 < command.confidence < 1.0:
-        raise EngineRefusal("OUT_OF_RANGE", "BER is between 0 and 0.5, confidence 0 and 1")
+        raise EngineRefusal("BAD_TEST", "BER is between 0 and 0.5, confidence 0 and 1")
     return kind, StartDiag(
         id=command.id,
         diag_id=command.diag_id,
@@ -277,13 +277,13 @@ def _pattern(kind: DiagKind, command: StartDiag, modulation: str) -> str:
         return ""
     name = command.pattern or prbs.usual_pattern(modulation)
     if name not in PATTERN_NAMES:
-        raise EngineRefusal("OUT_OF_RANGE", f"{name!r} is no pattern; try {PATTERN_NAMES[-3]}")
+        raise EngineRefusal("BAD_TEST", f"{name!r} is no pattern; try {PATTERN_NAMES[-3]}")
     if command.checker not in CHECKERS:
-        raise EngineRefusal("OUT_OF_RANGE", f"{command.checker!r} is no checker; try seeded")
+        raise EngineRefusal("BAD_TEST", f"{command.checker!r} is no checker; try seeded")
     if modulation == "pam4":
         return f"{name}q" if f"{name}q" in PATTERN_NAMES else name
     if prbs.PATTERNS[name].pam4:
         raise EngineRefusal(
-            "OUT_OF_RANGE", f"{name} is for PAM4 lanes; these are NRZ, try {name.rstrip('q')}"
+            "BAD_TEST", f"{name} is for PAM4 lanes; these are NRZ, try {name.rstrip('q')}"
         )
     return name
