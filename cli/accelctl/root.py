@@ -29,6 +29,7 @@ NOUNS = {
     "cp": "cp",
     "transfer": "transfer",
     "event": "event",
+    "fault": "fault",
     "completion": "completion",
     "version": "version",
 }

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from accel.card import Cards
     from accel.diag import Diags
     from accel.event import Events
+    from accel.fault import Faults
     from accel.link import Links
     from accel.memory import Regions
     from accel.optics import Engines, Lanes
@@ -117,6 +118,12 @@ class Client:
         from accel.event import Events
 
         return Events(self._wire)
+
+    @cached_property
+    def faults(self) -> Faults:
+        from accel.fault import Faults
+
+        return Faults(self._wire)
 
     def host(self) -> Any:
         """The host as a whole (`accel.v1.Host`): daemon, chassis, workers, budget."""

@@ -26,41 +26,39 @@ from google.protobuf import duration_pb2 as google_dot_protobuf_dot_duration__pb
 from google.protobuf import timestamp_pb2 as google_dot_protobuf_dot_timestamp__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x14\x61\x63\x63\x65l/v1/fault.proto\x12\x08\x61\x63\x63\x65l.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xa9\x03\n\tFaultKind\x12\x0c\n\x04name\x18\x01 \x01(\t\x12#\n\x05place\x18\x02 \x01(\x0e\x32\x14.accel.v1.FaultPlace\x12\x0f\n\x07summary\x18\x03 \x01(\t\x12\x16\n\x0enear_signature\x18\x04 \x01(\t\x12\x15\n\rfar_signature\x18\x05 \x01(\t\x12\x0e\n\x06repair\x18\x06 \x01(\t\x12\x0e\n\x06source\x18\x07 \x01(\t\x12#\n\x05shape\x18\x08 \x01(\x0e\x32\x14.accel.v1.FaultShape\x12\x13\n\x06rise_s\x18\t \x01(\x01H\x00\x88\x01\x01\x12\x11\n\x04on_s\x18\n \x01(\x01H\x01\x88\x01\x01\x12\x12\n\x05off_s\x18\x0b \x01(\x01H\x02\x88\x01\x01\x12/\n\x06\x63\x61uses\x18\x0c \x03(\x0b\x32\x1f.accel.v1.FaultKind.CausesEntry\x12\x10\n\x08\x63rossing\x18\r \x01(\t\x12\x18\n\x10takes_target_ber\x18\x0e \x01(\x08\x1a-\n\x0b\x43\x61usesEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\x01:\x02\x38\x01\x42\t\n\x07_rise_sB\x07\n\x05_on_sB\x08\n\x06_off_s\"\xea\x02\n\x05\x46\x61ult\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x0c\n\x04kind\x18\x02 \x01(\t\x12\x0f\n\x07subject\x18\x03 \x01(\t\x12\r\n\x05lanes\x18\x04 \x03(\r\x12#\n\x05shape\x18\x05 \x01(\x0e\x32\x14.accel.v1.FaultShape\x12.\n\nstart_time\x18\x06 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12,\n\x08\x65nd_time\x18\x07 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x13\n\x06ramp_s\x18\x08 \x01(\x01H\x00\x88\x01\x01\x12\r\n\x05scale\x18\t \x01(\x01\x12\x13\n\x0blane_scales\x18\n \x03(\x01\x12\x17\n\ntarget_ber\x18\x0b \x01(\x01H\x01\x88\x01\x01\x12\x0c\n\x04seed\x18\x0c \x01(\x04\x12\x18\n\x0bhbm_address\x18\r \x01(\x04H\x02\x88\x01\x01\x42\t\n\x07_ramp_sB\r\n\x0b_target_berB\x0e\n\x0c_hbm_address\">\n\x15ListFaultKindsRequest\x12\x11\n\tpage_size\x18\x01 \x01(\x05\x12\x12\n\npage_token\x18\x02 \x01(\t\"[\n\x16ListFaultKindsResponse\x12(\n\x0b\x66\x61ult_kinds\x18\x01 \x03(\x0b\x32\x13.accel.v1.FaultKind\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"J\n\x11ListFaultsRequest\x12\x0e\n\x06parent\x18\x01 \x01(\t\x12\x11\n\tpage_size\x18\x02 \x01(\x05\x12\x12\n\npage_token\x18\x03 \x01(\t\"N\n\x12ListFaultsResponse\x12\x1f\n\x06\x66\x61ults\x18\x01 \x03(\x0b\x32\x0f.accel.v1.Fault\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"\x1f\n\x0fGetFaultRequest\x12\x0c\n\x04name\x18\x01 \x01(\t\"\xdb\x02\n\x12InjectFaultRequest\x12\x0c\n\x04kind\x18\x01 \x01(\t\x12\x0f\n\x07subject\x18\x02 \x01(\t\x12\r\n\x05lanes\x18\x03 \x03(\r\x12#\n\x05shape\x18\x04 \x01(\x0e\x32\x14.accel.v1.FaultShape\x12+\n\x08\x64uration\x18\x05 \x01(\x0b\x32\x19.google.protobuf.Duration\x12\'\n\x04ramp\x18\x06 \x01(\x0b\x32\x19.google.protobuf.Duration\x12\x12\n\x05scale\x18\x07 \x01(\x01H\x00\x88\x01\x01\x12\x17\n\ntarget_ber\x18\x08 \x01(\x01H\x01\x88\x01\x01\x12\x11\n\x04seed\x18\t \x01(\x04H\x02\x88\x01\x01\x12\x18\n\x0bhbm_address\x18\n \x01(\x04H\x03\x88\x01\x01\x12\x10\n\x08\x66\x61ult_id\x18\x0b \x01(\tB\x08\n\x06_scaleB\r\n\x0b_target_berB\x07\n\x05_seedB\x0e\n\x0c_hbm_address\"!\n\x11\x43learFaultRequest\x12\x0c\n\x04name\x18\x01 \x01(\t\"\x14\n\x12\x43learFaultResponse*k\n\nFaultPlace\x12\x1b\n\x17\x46\x41ULT_PLACE_UNSPECIFIED\x10\x00\x12\x14\n\x10\x46\x41ULT_PLACE_LANE\x10\x01\x12\x14\n\x10\x46\x41ULT_PLACE_PORT\x10\x02\x12\x14\n\x10\x46\x41ULT_PLACE_CARD\x10\x03*\xc9\x01\n\nFaultShape\x12\x1b\n\x17\x46\x41ULT_SHAPE_UNSPECIFIED\x10\x00\x12\x14\n\x10\x46\x41ULT_SHAPE_STEP\x10\x01\x12\x14\n\x10\x46\x41ULT_SHAPE_RAMP\x10\x02\x12\x13\n\x0f\x46\x41ULT_SHAPE_EXP\x10\x03\x12\x15\n\x11\x46\x41ULT_SHAPE_PULSE\x10\x04\x12\x16\n\x12\x46\x41ULT_SHAPE_ON_OFF\x10\x05\x12\x15\n\x11\x46\x41ULT_SHAPE_BURST\x10\x06\x12\x17\n\x13\x46\x41ULT_SHAPE_POISSON\x10\x07\x32\xeb\x02\n\x0c\x46\x61ultService\x12S\n\x0eListFaultKinds\x12\x1f.accel.v1.ListFaultKindsRequest\x1a .accel.v1.ListFaultKindsResponse\x12G\n\nListFaults\x12\x1b.accel.v1.ListFaultsRequest\x1a\x1c.accel.v1.ListFaultsResponse\x12\x36\n\x08GetFault\x12\x19.accel.v1.GetFaultRequest\x1a\x0f.accel.v1.Fault\x12<\n\x0bInjectFault\x12\x1c.accel.v1.InjectFaultRequest\x1a\x0f.accel.v1.Fault\x12G\n\nClearFault\x12\x1b.accel.v1.ClearFaultRequest\x1a\x1c.accel.v1.ClearFaultResponseb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x14\x61\x63\x63\x65l/v1/fault.proto\x12\x08\x61\x63\x63\x65l.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"+\n\nFaultCause\x12\r\n\x05\x63\x61use\x18\x01 \x01(\t\x12\x0e\n\x06\x61mount\x18\x02 \x01(\x01\"\xef\x02\n\tFaultKind\x12\x0c\n\x04name\x18\x01 \x01(\t\x12#\n\x05place\x18\x02 \x01(\x0e\x32\x14.accel.v1.FaultPlace\x12\x0f\n\x07summary\x18\x03 \x01(\t\x12\x16\n\x0enear_signature\x18\x04 \x01(\t\x12\x15\n\rfar_signature\x18\x05 \x01(\t\x12\x0e\n\x06repair\x18\x06 \x01(\t\x12\x0e\n\x06source\x18\x07 \x01(\t\x12#\n\x05shape\x18\x08 \x01(\x0e\x32\x14.accel.v1.FaultShape\x12\x13\n\x06rise_s\x18\t \x01(\x01H\x00\x88\x01\x01\x12\x11\n\x04on_s\x18\n \x01(\x01H\x01\x88\x01\x01\x12\x12\n\x05off_s\x18\x0b \x01(\x01H\x02\x88\x01\x01\x12$\n\x06\x63\x61uses\x18\x0c \x03(\x0b\x32\x14.accel.v1.FaultCause\x12\x10\n\x08\x63rossing\x18\r \x01(\t\x12\x18\n\x10takes_target_ber\x18\x0e \x01(\x08\x42\t\n\x07_rise_sB\x07\n\x05_on_sB\x08\n\x06_off_s\"\xea\x02\n\x05\x46\x61ult\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x0c\n\x04kind\x18\x02 \x01(\t\x12\x0f\n\x07subject\x18\x03 \x01(\t\x12\r\n\x05lanes\x18\x04 \x03(\r\x12#\n\x05shape\x18\x05 \x01(\x0e\x32\x14.accel.v1.FaultShape\x12.\n\nstart_time\x18\x06 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12,\n\x08\x65nd_time\x18\x07 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x13\n\x06ramp_s\x18\x08 \x01(\x01H\x00\x88\x01\x01\x12\r\n\x05scale\x18\t \x01(\x01\x12\x13\n\x0blane_scales\x18\n \x03(\x01\x12\x17\n\ntarget_ber\x18\x0b \x01(\x01H\x01\x88\x01\x01\x12\x0c\n\x04seed\x18\x0c \x01(\x04\x12\x18\n\x0bhbm_address\x18\r \x01(\x04H\x02\x88\x01\x01\x42\t\n\x07_ramp_sB\r\n\x0b_target_berB\x0e\n\x0c_hbm_address\">\n\x15ListFaultKindsRequest\x12\x11\n\tpage_size\x18\x01 \x01(\x05\x12\x12\n\npage_token\x18\x02 \x01(\t\"[\n\x16ListFaultKindsResponse\x12(\n\x0b\x66\x61ult_kinds\x18\x01 \x03(\x0b\x32\x13.accel.v1.FaultKind\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"J\n\x11ListFaultsRequest\x12\x0e\n\x06parent\x18\x01 \x01(\t\x12\x11\n\tpage_size\x18\x02 \x01(\x05\x12\x12\n\npage_token\x18\x03 \x01(\t\"N\n\x12ListFaultsResponse\x12\x1f\n\x06\x66\x61ults\x18\x01 \x03(\x0b\x32\x0f.accel.v1.Fault\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"\x1f\n\x0fGetFaultRequest\x12\x0c\n\x04name\x18\x01 \x01(\t\"\xdb\x02\n\x12InjectFaultRequest\x12\x0c\n\x04kind\x18\x01 \x01(\t\x12\x0f\n\x07subject\x18\x02 \x01(\t\x12\r\n\x05lanes\x18\x03 \x03(\r\x12#\n\x05shape\x18\x04 \x01(\x0e\x32\x14.accel.v1.FaultShape\x12+\n\x08\x64uration\x18\x05 \x01(\x0b\x32\x19.google.protobuf.Duration\x12\'\n\x04ramp\x18\x06 \x01(\x0b\x32\x19.google.protobuf.Duration\x12\x12\n\x05scale\x18\x07 \x01(\x01H\x00\x88\x01\x01\x12\x17\n\ntarget_ber\x18\x08 \x01(\x01H\x01\x88\x01\x01\x12\x11\n\x04seed\x18\t \x01(\x04H\x02\x88\x01\x01\x12\x18\n\x0bhbm_address\x18\n \x01(\x04H\x03\x88\x01\x01\x12\x10\n\x08\x66\x61ult_id\x18\x0b \x01(\tB\x08\n\x06_scaleB\r\n\x0b_target_berB\x07\n\x05_seedB\x0e\n\x0c_hbm_address\"!\n\x11\x43learFaultRequest\x12\x0c\n\x04name\x18\x01 \x01(\t\"\x14\n\x12\x43learFaultResponse*k\n\nFaultPlace\x12\x1b\n\x17\x46\x41ULT_PLACE_UNSPECIFIED\x10\x00\x12\x14\n\x10\x46\x41ULT_PLACE_LANE\x10\x01\x12\x14\n\x10\x46\x41ULT_PLACE_PORT\x10\x02\x12\x14\n\x10\x46\x41ULT_PLACE_CARD\x10\x03*\xc9\x01\n\nFaultShape\x12\x1b\n\x17\x46\x41ULT_SHAPE_UNSPECIFIED\x10\x00\x12\x14\n\x10\x46\x41ULT_SHAPE_STEP\x10\x01\x12\x14\n\x10\x46\x41ULT_SHAPE_RAMP\x10\x02\x12\x13\n\x0f\x46\x41ULT_SHAPE_EXP\x10\x03\x12\x15\n\x11\x46\x41ULT_SHAPE_PULSE\x10\x04\x12\x16\n\x12\x46\x41ULT_SHAPE_ON_OFF\x10\x05\x12\x15\n\x11\x46\x41ULT_SHAPE_BURST\x10\x06\x12\x17\n\x13\x46\x41ULT_SHAPE_POISSON\x10\x07\x32\xeb\x02\n\x0c\x46\x61ultService\x12S\n\x0eListFaultKinds\x12\x1f.accel.v1.ListFaultKindsRequest\x1a .accel.v1.ListFaultKindsResponse\x12G\n\nListFaults\x12\x1b.accel.v1.ListFaultsRequest\x1a\x1c.accel.v1.ListFaultsResponse\x12\x36\n\x08GetFault\x12\x19.accel.v1.GetFaultRequest\x1a\x0f.accel.v1.Fault\x12<\n\x0bInjectFault\x12\x1c.accel.v1.InjectFaultRequest\x1a\x0f.accel.v1.Fault\x12G\n\nClearFault\x12\x1b.accel.v1.ClearFaultRequest\x1a\x1c.accel.v1.ClearFaultResponseb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'accel.v1.fault_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
-  _globals['_FAULTKIND_CAUSESENTRY']._loaded_options = None
-  _globals['_FAULTKIND_CAUSESENTRY']._serialized_options = b'8\001'
-  _globals['_FAULTPLACE']._serialized_start=1645
-  _globals['_FAULTPLACE']._serialized_end=1752
-  _globals['_FAULTSHAPE']._serialized_start=1755
-  _globals['_FAULTSHAPE']._serialized_end=1956
-  _globals['_FAULTKIND']._serialized_start=100
-  _globals['_FAULTKIND']._serialized_end=525
-  _globals['_FAULTKIND_CAUSESENTRY']._serialized_start=450
-  _globals['_FAULTKIND_CAUSESENTRY']._serialized_end=495
-  _globals['_FAULT']._serialized_start=528
-  _globals['_FAULT']._serialized_end=890
-  _globals['_LISTFAULTKINDSREQUEST']._serialized_start=892
-  _globals['_LISTFAULTKINDSREQUEST']._serialized_end=954
-  _globals['_LISTFAULTKINDSRESPONSE']._serialized_start=956
-  _globals['_LISTFAULTKINDSRESPONSE']._serialized_end=1047
-  _globals['_LISTFAULTSREQUEST']._serialized_start=1049
-  _globals['_LISTFAULTSREQUEST']._serialized_end=1123
-  _globals['_LISTFAULTSRESPONSE']._serialized_start=1125
-  _globals['_LISTFAULTSRESPONSE']._serialized_end=1203
-  _globals['_GETFAULTREQUEST']._serialized_start=1205
-  _globals['_GETFAULTREQUEST']._serialized_end=1236
-  _globals['_INJECTFAULTREQUEST']._serialized_start=1239
-  _globals['_INJECTFAULTREQUEST']._serialized_end=1586
-  _globals['_CLEARFAULTREQUEST']._serialized_start=1588
-  _globals['_CLEARFAULTREQUEST']._serialized_end=1621
-  _globals['_CLEARFAULTRESPONSE']._serialized_start=1623
-  _globals['_CLEARFAULTRESPONSE']._serialized_end=1643
-  _globals['_FAULTSERVICE']._serialized_start=1959
-  _globals['_FAULTSERVICE']._serialized_end=2322
+  _globals['_FAULTPLACE']._serialized_start=1632
+  _globals['_FAULTPLACE']._serialized_end=1739
+  _globals['_FAULTSHAPE']._serialized_start=1742
+  _globals['_FAULTSHAPE']._serialized_end=1943
+  _globals['_FAULTCAUSE']._serialized_start=99
+  _globals['_FAULTCAUSE']._serialized_end=142
+  _globals['_FAULTKIND']._serialized_start=145
+  _globals['_FAULTKIND']._serialized_end=512
+  _globals['_FAULT']._serialized_start=515
+  _globals['_FAULT']._serialized_end=877
+  _globals['_LISTFAULTKINDSREQUEST']._serialized_start=879
+  _globals['_LISTFAULTKINDSREQUEST']._serialized_end=941
+  _globals['_LISTFAULTKINDSRESPONSE']._serialized_start=943
+  _globals['_LISTFAULTKINDSRESPONSE']._serialized_end=1034
+  _globals['_LISTFAULTSREQUEST']._serialized_start=1036
+  _globals['_LISTFAULTSREQUEST']._serialized_end=1110
+  _globals['_LISTFAULTSRESPONSE']._serialized_start=1112
+  _globals['_LISTFAULTSRESPONSE']._serialized_end=1190
+  _globals['_GETFAULTREQUEST']._serialized_start=1192
+  _globals['_GETFAULTREQUEST']._serialized_end=1223
+  _globals['_INJECTFAULTREQUEST']._serialized_start=1226
+  _globals['_INJECTFAULTREQUEST']._serialized_end=1573
+  _globals['_CLEARFAULTREQUEST']._serialized_start=1575
+  _globals['_CLEARFAULTREQUEST']._serialized_end=1608
+  _globals['_CLEARFAULTRESPONSE']._serialized_start=1610
+  _globals['_CLEARFAULTRESPONSE']._serialized_end=1630
+  _globals['_FAULTSERVICE']._serialized_start=1946
+  _globals['_FAULTSERVICE']._serialized_end=2309
 # @@protoc_insertion_point(module_scope)

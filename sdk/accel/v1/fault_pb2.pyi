@@ -41,15 +41,16 @@ FAULT_SHAPE_ON_OFF: FaultShape
 FAULT_SHAPE_BURST: FaultShape
 FAULT_SHAPE_POISSON: FaultShape
 
+class FaultCause(_message.Message):
+    __slots__ = ("cause", "amount")
+    CAUSE_FIELD_NUMBER: _ClassVar[int]
+    AMOUNT_FIELD_NUMBER: _ClassVar[int]
+    cause: str
+    amount: float
+    def __init__(self, cause: _Optional[str] = ..., amount: _Optional[float] = ...) -> None: ...
+
 class FaultKind(_message.Message):
     __slots__ = ("name", "place", "summary", "near_signature", "far_signature", "repair", "source", "shape", "rise_s", "on_s", "off_s", "causes", "crossing", "takes_target_ber")
-    class CausesEntry(_message.Message):
-        __slots__ = ("key", "value")
-        KEY_FIELD_NUMBER: _ClassVar[int]
-        VALUE_FIELD_NUMBER: _ClassVar[int]
-        key: str
-        value: float
-        def __init__(self, key: _Optional[str] = ..., value: _Optional[float] = ...) -> None: ...
     NAME_FIELD_NUMBER: _ClassVar[int]
     PLACE_FIELD_NUMBER: _ClassVar[int]
     SUMMARY_FIELD_NUMBER: _ClassVar[int]
@@ -75,10 +76,10 @@ class FaultKind(_message.Message):
     rise_s: float
     on_s: float
     off_s: float
-    causes: _containers.ScalarMap[str, float]
+    causes: _containers.RepeatedCompositeFieldContainer[FaultCause]
     crossing: str
     takes_target_ber: bool
-    def __init__(self, name: _Optional[str] = ..., place: _Optional[_Union[FaultPlace, str]] = ..., summary: _Optional[str] = ..., near_signature: _Optional[str] = ..., far_signature: _Optional[str] = ..., repair: _Optional[str] = ..., source: _Optional[str] = ..., shape: _Optional[_Union[FaultShape, str]] = ..., rise_s: _Optional[float] = ..., on_s: _Optional[float] = ..., off_s: _Optional[float] = ..., causes: _Optional[_Mapping[str, float]] = ..., crossing: _Optional[str] = ..., takes_target_ber: _Optional[bool] = ...) -> None: ...
+    def __init__(self, name: _Optional[str] = ..., place: _Optional[_Union[FaultPlace, str]] = ..., summary: _Optional[str] = ..., near_signature: _Optional[str] = ..., far_signature: _Optional[str] = ..., repair: _Optional[str] = ..., source: _Optional[str] = ..., shape: _Optional[_Union[FaultShape, str]] = ..., rise_s: _Optional[float] = ..., on_s: _Optional[float] = ..., off_s: _Optional[float] = ..., causes: _Optional[_Iterable[_Union[FaultCause, _Mapping]]] = ..., crossing: _Optional[str] = ..., takes_target_ber: _Optional[bool] = ...) -> None: ...
 
 class Fault(_message.Message):
     __slots__ = ("name", "kind", "subject", "lanes", "shape", "start_time", "end_time", "ramp_s", "scale", "lane_scales", "target_ber", "seed", "hbm_address")
