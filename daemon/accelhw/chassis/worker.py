@@ -300,7 +300,7 @@ class CardRunner:
     def start_test(self, command: StartDiag, now_ns: int) -> None:
         port = self._port(command.oe)
         if any(test.port is port for test in self._tests.values()):
-            raise EngineRefusal("BUSY", f"{port.id} is being tested already")
+            raise EngineRefusal("LINK_BUSY", f"{port.id} is being tested already")
         test = LinkTest(
             port,
             command,
@@ -313,7 +313,7 @@ class CardRunner:
             running = self.card.memory.moving_with(peer.card)
             if running:
                 raise EngineRefusal(
-                    "BUSY",
+                    "LINK_BUSY",
                     f"{running} transfer{'s' if running > 1 else ''} between {self.card.name} and"
                     f" {peer.card} would have to wait; wait for their end, or force the test",
                 )
@@ -418,7 +418,7 @@ class CardRunner:
                 if not port.admin_up:
                     raise EngineRefusal("BAD_STATE", f"{port.id} is switched off")
                 if port.testing:
-                    raise EngineRefusal("BUSY", f"{port.id} is being tested")
+                    raise EngineRefusal("LINK_BUSY", f"{port.id} is being tested")
                 port.retrain(now_ns)
             case SetChannelMap():
                 card.set_channel_map(command.entries, now_ns)

@@ -365,7 +365,7 @@ class ClearFault(Command, frozen=True):
 
 
 class StartDiag(Command, frozen=True):
-    """Test a port. Refused with BUSY while it is tested already, or, unless forced, while
+    """Test a port. Refused with LINK_BUSY while it is tested already, or, unless forced, while
     transfers run with its peer and the test takes the link down."""
 
     diag_id: str
@@ -405,6 +405,8 @@ COMPLETION_ERRORS = {
     "UNKNOWN_REGION": "no such window on that card",
     "UNKNOWN_TRANSFER": "no such transfer",
     "UNKNOWN_DIAG": "no such test runs",
+    "BAD_TEST": "a test that cannot be: its lanes, pattern, time or limits",
+    "LINK_BUSY": "transfers or a test use the link",
     "EXISTS": "already there",
     "OUT_OF_RANGE": "outside the card's HBM or the window",
     "BUSY": "in use by a transfer",
