@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from accelhw.link.events import LaneQuality
 from accelhw.link.newest import Newest
 from accelhw.model.config import Fibre
-from accelhw.model.link import LinkState, PeerId, Reason
+from accelhw.model.link import LinkMode, LinkState, PeerId, Reason
 from accelhw.model.profile import Profile
 from accelhw.optics import ber, budget, fec
 from accelhw.wire.carrier import CarrierMessage, LaneLight
@@ -96,6 +96,7 @@ class OpticalEngine:
         self._inverted: Flags = np.zeros(count, bool)
         # Frames
         self._code = fec.CODES[lane.fec]
+        self._slowdown = 1  # of the symbol rate
         self._frame_dice = generator(seed, me, 0, "frames")
         self._strikes_per_bit = 0.0
         self._stripe = tuple(range(count))
@@ -166,6 +167,13 @@ class OpticalEngine:
             for i in range(self.lanes)
         )  # fmt: skip
 
+    def set_mode(self, mode: LinkMode, now_ns: int) -> None:
+        """Another FEC or symbol rate; a slower receiver lets less noise in."""
+        self._count(now_ns)
+        self._code = fec.CODES[mode.fec]
+        self._slowdown = mode.slowdown
+        self._receive()
+
     # ---- receiver --------------------------------------------------------------------------------
 
     def hear_carrier(self, message: CarrierMessage, now_ns: int) -> bool:
@@ -230,8 +238,10 @@ class OpticalEngine:
         lit = (self.rx_dbm > lane.los_deassert_dbm) | (
             self.lit & (self.rx_dbm >= lane.los_assert_dbm)
         )
+        # Noise power grows with bandwidth: 5 log10 of the rate, in optical dB.
+        sensitivity_dbm = lane.sensitivity_oma_dbm - 5.0 * math.log10(self._slowdown)
         margin = budget.margin_db(
-            self.rx_dbm, self._far_extinction_db, self._far_penalty_db, lane.sensitivity_oma_dbm
+            self.rx_dbm, self._far_extinction_db, self._far_penalty_db, sensitivity_dbm
         ) - budget.overload_penalty_db(self.rx_dbm, lane.rx_overload_dbm)
         q = ber.q_of_margin(
             margin, self._reference_q, lane.shot_over_thermal, lane.rin_over_thermal
@@ -261,7 +271,8 @@ class OpticalEngine:
         self._counted_ns = now_ns
         if elapsed_ns <= 0 or not self.locked.any():
             return
-        bits = np.where(self.locked, self.profile.lane.line_rate_gbit_per_s * elapsed_ns, 0.0)
+        rate = self.profile.lane.line_rate_gbit_per_s / self._slowdown
+        bits = np.where(self.locked, rate * elapsed_ns, 0.0)
         self.rx_bits += bits
         if self._code is None and self._used_lanes and self._bits_left < math.inf:
             # Bits of real frames met their errors in `strike`; the rest is idle symbols.

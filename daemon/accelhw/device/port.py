@@ -25,13 +25,18 @@ from accelhw.link.events import (
     InterfaceUp,
     LightChanged,
     LinkDown,
+    LinkHeld,
+    LinkResumed,
     LinkUp,
     PeerCarrier,
     Report,
     RetrainAsked,
     RetryExhausted,
     SendTraining,
+    SetMode,
     SetTransmit,
+    ShapeLight,
+    TransmitterChanged,
     WakeAt,
     Woke,
 )
@@ -66,7 +71,10 @@ QUIET = frozenset(
     }
 )  # fmt: skip
 # What the port counts itself, beside its data path.
-OWN_FIELDS = ("trainings", "training_failures", "downs")
+OWN_FIELDS = (
+    "trainings", "training_failures", "downs", "recoveries", "recovery_failures", "flaps",
+    "flaps_damped", "fallbacks", "equaliser_requests",
+)  # fmt: skip
 
 
 class Surroundings(Protocol):
@@ -118,6 +126,8 @@ class Port:
         self._scratch = memoryview(bytearray(HEADER_BYTES + CONTROL_BYTES_MAX))
         self._wake_ns: int | None = None
         self._light = (0, 0)
+        self._lasers = (0, 0)
+        self._width = 0  # at the last change
         self._interface_down = False
         self._carrier_due = False
         self._crossing = tuple(range(profile.lanes_per_oe)), frozenset[int]()
@@ -313,6 +323,7 @@ class Port:
     def on_deadline(self, now_ns: int) -> None:
         if self._wake_ns is not None and self._wake_ns <= now_ns:
             self._wake_ns = None
+            self._look_at_lasers(now_ns)
             self._feed(Woke(), now_ns)
         data_ns = self.data.next_deadline_ns()
         if data_ns is not None and data_ns <= now_ns:
@@ -326,11 +337,18 @@ class Port:
     def beat(self, now_ns: int) -> None:
         """Every half second: counters move on, light is looked at, the carrier is sent."""
         self.optics.advance(now_ns)
+        self._look_at_lasers(now_ns)
         self._look_at_light(now_ns)
         self._feed(self.optics.quality(), now_ns)
         self._send_carrier(now_ns)
 
     # ---- light ----
+
+    def _look_at_lasers(self, now_ns: int) -> None:
+        lasers = self.optics.transmitter(now_ns)
+        if lasers != self._lasers:
+            self._lasers = lasers
+            self._feed(TransmitterChanged(*lasers), now_ns)
 
     def _look_at_light(self, now_ns: int) -> None:
         light = self.optics.light(now_ns)
@@ -377,7 +395,8 @@ class Port:
 
     def _feed(self, event: Event, now_ns: int) -> None:
         trainer = self.trainer
-        before, failures = trainer.state, trainer.failures
+        before, failures, damped = trainer.state, trainer.failures, trainer.flaps_damped
+        mode_moved = False
         for action in trainer.handle(event, now_ns):
             match action:
                 case SendTraining():
@@ -387,10 +406,21 @@ class Port:
                 case WakeAt(deadline_ns):
                     self._wake_ns = deadline_ns
                 case SetTransmit(on):
-                    self.optics.set_transmit(on or self.testing, now_ns)
+                    self.optics.set_transmit(on, now_ns)
                     self._carrier_due = True
+                case ShapeLight(penalty_db):
+                    self.optics.shape(penalty_db)
+                    self._carrier_due = True
+                case SetMode(mode):
+                    self.optics.set_mode(mode, now_ns)
+                    mode_moved = True
                 case LinkUp():
                     self._on_link_up(action, now_ns)
+                case LinkHeld():
+                    self.data.hold()
+                    self._around.changed(self)
+                case LinkResumed():
+                    self._on_link_resumed(action, now_ns)
                 case LinkDown():
                     self._on_link_down(action, now_ns)
                 case Report(text, lane):
@@ -404,11 +434,17 @@ class Port:
                 self._tell("LINK_TRAINING", Severity.INFO, f"training with {peer}", peer=str(peer))
         if trainer.failures != failures:
             self._tell_reason("LINK_FAILED", Severity.ERROR, "training failed")
+        if trainer.flaps_damped != damped:
+            self._tell_reason("LINK_DAMPED", Severity.ERROR, "held down")
         if self._carrier_due:
             self._send_carrier(now_ns)
+        if mode_moved:
+            self._feed(self.optics.quality(), now_ns)
+            self._look_at_light(now_ns)
 
     def _on_link_up(self, action: LinkUp, now_ns: int) -> None:
         self.optics.set_lanes(action.rx_lanes, action.lane_map, action.inverted)
+        self._width = action.width
         self.up_since_ns = time_ns()
         self.data.link_up(action.epoch, action.peer, action.credit_frames, now_ns)
         self._around.changed(self)
@@ -424,6 +460,24 @@ class Port:
             training_ms=took_ms,
         )
 
+    def _on_link_resumed(self, action: LinkResumed, now_ns: int) -> None:
+        """Same epoch: the data path goes on with all that was in flight."""
+        link = action.link
+        before, self._width = self._width, link.width
+        self.optics.set_lanes(link.rx_lanes, link.lane_map, link.inverted)
+        self.data.release(now_ns)
+        self._around.changed(self)
+        held_ms = round(action.held_ns / 1e6, 1)
+        if link.width != before:
+            severity = Severity.WARNING if link.degraded else Severity.INFO
+            what = f"goes on with {link.width} of {self.trainer.config.data_lanes} lanes"
+            self._tell_reason("LINK_WIDTH_CHANGED", severity, what, width_lanes=link.width)
+        else:
+            self._tell(
+                "LINK_RECOVERED", Severity.WARNING, f"recovered; data waited {held_ms:g} ms",
+                held_ms=held_ms,
+            )  # fmt: skip
+
     def _on_link_down(self, action: LinkDown, now_ns: int) -> None:
         self.data.link_down(now_ns)
         self.optics.set_lanes(0, (), 0)
@@ -432,10 +486,16 @@ class Port:
         severity = Severity.INFO if action.reason.code in QUIET else Severity.WARNING
         self._tell_reason("LINK_DOWN", severity, "down")
 
-    def _tell_reason(self, kind: str, severity: Severity, what: str) -> None:
+    def _tell_reason(
+        self, kind: str, severity: Severity, what: str, **detail: str | int | float
+    ) -> None:
+        """Why, where there is a reason, and what to do."""
         reason = self.trainer.reason
+        if not reason.code:
+            self._tell(kind, severity, what, **detail)
+            return
         message = f"{what}: {reason.code.name}"
-        detail: dict[str, str | int | float] = {"reason": reason.code.name}
+        detail["reason"] = reason.code.name
         if reason.lane is not None:
             message += f" on lane {reason.lane}"
             detail["lane"] = reason.lane
@@ -475,6 +535,11 @@ class Port:
         row["trainings"] = self._earlier["trainings"] + trainer.trainings
         row["training_failures"] = self._earlier["training_failures"] + trainer.failures
         row["downs"] = self._earlier["downs"] + self.downs
+        row["equaliser_requests"] = (
+            self._earlier["equaliser_requests"] + trainer.lanes.equaliser.requests
+        )
+        for name in ("recoveries", "recovery_failures", "flaps", "flaps_damped", "fallbacks"):
+            row[name] = self._earlier[name] + getattr(trainer, name)
         counters = self.counters
         for name in COUNTER_FIELDS:
             row[name] = getattr(counters, name)
