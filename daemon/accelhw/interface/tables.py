@@ -16,6 +16,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from accelhw.model.flag import CARD_FLAGS, LANE_FLAGS
+
 MAGIC = 0xACCE1D02
 HEADER_BYTES = 64
 
@@ -148,7 +150,7 @@ LANE = np.dtype(
     ]
 )
 
-# Flags: a row for each watched quantity and level, and for conditions without a level.
+# A flag: a watched quantity at a level, or a condition; accelhw.model.flag names them.
 FLAG = np.dtype(
     [
         ("active", "u1"),  # as it is now
@@ -160,25 +162,6 @@ FLAG = np.dtype(
         ("last_clear_ns", "u8"),
     ]
 )
-LEVELS = ("high_alarm", "high_warning", "low_warning", "low_alarm")
-# The watched columns, with the stem of their flags' names: `tx_power_high_alarm`. Thresholds stand
-# in the profile under the columns' names.
-LANE_QUANTITIES = {
-    "tx_power_dbm": "tx_power",
-    "rx_power_dbm": "rx_power",
-    "tx_bias_ma": "tx_bias",
-    "laser_temp_c": "laser_temp",
-    "heater_mw": "heater",
-    "pre_fec_ber": "pre_fec_ber",
-}
-CARD_QUANTITIES = {"case_temp_c": "case_temp", "supply_v": "supply", "hbm_temp_c": "hbm_temp"}
-CONDITIONS = ("tx_fault", "los", "lol")
-LANE_FLAGS = (
-    *(f"{stem}_{level}" for stem in LANE_QUANTITIES.values() for level in LEVELS),
-    *CONDITIONS,
-)
-CARD_FLAGS = tuple(f"{stem}_{level}" for stem in CARD_QUANTITIES.values() for level in LEVELS)
-
 CARD_STATES = ("UNKNOWN", "READY", "RESETTING", "FELL_OFF_BUS")
 CARD_UNKNOWN, CARD_READY, CARD_RESETTING, CARD_FELL_OFF_BUS = range(4)
 

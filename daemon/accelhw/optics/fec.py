@@ -161,47 +161,44 @@ def word_odds(lane_ber: ArrayLike, code: Code) -> WordOdds:
     for part, tail in ((calm, _CALM_TAIL), (~calm, _TAIL)):
         if part.any():
             width = code.t + 1 + tail
-            _fill(odds, part, _convolved(p[part], shares, width), code)
+            _fill(odds, part, _convolved(p[part].T, shares, width), code)
     return odds
 
 
 def _fill(odds: WordOdds, part: NDArray[np.bool_], pmf: Floats, code: Code) -> None:
-    head, tail = pmf[:, : code.t + 1], pmf[:, code.t + 1 :]
-    good, lost = head.sum(axis=1), tail.sum(axis=1)
-    odds.bins[part] = head
+    head, tail = pmf[: code.t + 1], pmf[code.t + 1 :]
+    good, lost = head.sum(axis=0), tail.sum(axis=0)
+    odds.bins[part] = head.T
     # Far past the cliff the tail does not fit into its bins, but then its complement is exact.
     odds.uncorrectable[part] = np.where(good < 0.5, 1.0 - good, np.minimum(lost, 1.0))
-    counts = np.arange(code.t + 1, code.t + 1 + tail.shape[1])
+    counts = np.arange(code.t + 1, code.t + 1 + len(tail))
     with np.errstate(invalid="ignore", divide="ignore"):
-        mean = (tail @ counts) / lost
+        mean = (counts @ tail) / lost
     odds.excess_symbols[part] = np.where(lost > 0.0, mean, code.t + 1.0)
 
 
 def _convolved(p: Floats, shares: Sequence[int], width: int) -> Floats:
-    """P(j wrong symbols) for j below `width`, over lanes that carry `shares` symbols each."""
-    total = np.zeros((len(p), width))
-    total[:, 0] = 1.0
+    """P(j wrong symbols) as [j, port] for j below `width`, over lanes of so many symbols each."""
+    total = np.zeros((width, p.shape[1]))
+    total[0] = 1.0
     for lane, symbols in enumerate(shares):
-        own = np.exp(_log_pmf_head(symbols, p[:, lane], min(symbols + 1, width)))
-        summed = own[:, :1] * total
-        for j in range(1, own.shape[1]):
-            summed[:, j:] += own[:, j : j + 1] * total[:, : width - j]
+        own = _pmf_head(symbols, p[lane], min(symbols + 1, width))
+        summed = own[0] * total
+        for j in range(1, len(own)):
+            summed[j:] += own[j] * total[: width - j]
         total = summed
     return total
 
 
-def _log_pmf_head(n: int, p: Floats, width: int) -> Floats:
-    j = np.arange(width)
-    choose = np.array([_log_choose(n, i) for i in range(width)])
-    p = p[:, np.newaxis]
-    with np.errstate(divide="ignore", invalid="ignore"):
-        wrong = np.where(j == 0, 0.0, j * np.log(p))
-        right = np.where(j == n, 0.0, (n - j) * np.log1p(-p))
-    return np.asarray(choose + wrong + right)
-
-
-def _log_choose(n: int, k: int) -> float:
-    return math.lgamma(n + 1) - math.lgamma(k + 1) - math.lgamma(n - k + 1)
+def _pmf_head(n: int, p: Floats, width: int) -> Floats:
+    """P(Bin(n, p) = j) as [j, port], each from the one before where nothing underflows."""
+    head = np.zeros((width, len(p)))
+    log_right = np.log1p(-np.minimum(p, 1.0 - 1e-16))
+    head[0] = np.exp(n * log_right)
+    odds = np.exp(np.log(np.maximum(p, 1e-300)) - log_right)
+    for j in range(1, width):
+        head[j] = head[j - 1] * odds * ((n - j + 1) / j)
+    return head
 
 
 def lock_loss_ratio(p_uncorrectable: ArrayLike) -> Floats:
