@@ -61,7 +61,7 @@ def test_a_lane_is_dead_once_however_many_want_it_dead() -> None:
 
 def test_of_two_bursts_the_worse_is_there() -> None:
     two = injected(fault("burst_errors"), fault("burst_errors", id="f2"))
-    assert two.lane_causes(0, LANES, 0)["burst_p_bad_to_good"][0] == 0.05
+    assert two.lane_causes(0, LANES, 0)["burst_bad_to_good"][0] == 0.05
 
 
 def test_another_port_has_nothing_of_it() -> None:

@@ -220,8 +220,8 @@ _KINDS = (
         (
             Effect("burst_ber_good", 1e-8),
             Effect("burst_ber_bad", 1e-2),
-            Effect("burst_p_good_to_bad", 1e-7),
-            Effect("burst_p_bad_to_good", 0.05),
+            Effect("burst_good_to_bad", 1e-7),
+            Effect("burst_bad_to_good", 0.05),
         ),
         near="mean BER low, yet uncorrectable words and replays in clusters; powers as before",
         far="nothing",

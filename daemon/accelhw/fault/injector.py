@@ -19,7 +19,7 @@ STEP_NS_MIN = 1_000_000  # the shortest time between two changes that are follow
 # Conditions: on or off, however many faults ask for them. All other causes add up.
 CONDITIONS = frozenset({"laser_dead", "cdr_unlocked"})
 # The rates of an error burst do not add up: of two bursts the worse is there.
-WORST = frozenset({"burst_ber_good", "burst_ber_bad", "burst_p_good_to_bad", "burst_p_bad_to_good"})
+WORST = frozenset({"burst_ber_good", "burst_ber_bad", "burst_good_to_bad", "burst_bad_to_good"})
 
 
 @dataclass(frozen=True, slots=True)
