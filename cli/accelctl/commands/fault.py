@@ -174,7 +174,7 @@ def catalogue(session: Session, view: View, kind: str | None) -> None:
 @examples(
     "accelctl fault inject dirty_connector_bad --on card0/oe0",
     "accelctl fault inject laser_fail --on card0/oe0 --lane 3 --for 30s",
-    "accelctl fault inject dirty_connector_mild --on card0/oe0 --target-ber 1e-5 --ramp 10s",
+    "accelctl fault inject dirty_connector_mild --on card0/oe0 --target-ber 1e-5",
     "accelctl fault inject fibre_cut --on card0/oe0 --shape burst",
     "accelctl fault inject hbm_dbe --on card0 --address 0x1000",
 )
