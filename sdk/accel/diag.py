@@ -52,7 +52,7 @@ class Diags:
         LOOPBACK_FAR, REFLECT or FEC; what is left out takes its usual value."""
         request = diag_pb2.StartDiagRequest(
             link=PortAddress.parse(port).link_name,
-            kind=diag_pb2.DiagKind.Value(f"DIAG_KIND_{kind.upper()}"),
+            kind=f"DIAG_KIND_{kind.upper()}",
             lanes=lanes,
             pattern=pattern,
             checker=checker,

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from accelhw.optics import ber
 
 ERRORS_MIN = 5  # fewer say too little of a point
+COUNT_MAX = 400
 BER_MAX = 0.1  # beyond it, errors are no measure of noise
 
 
@@ -55,7 +56,8 @@ def fit(points: Sequence[Point], modulation: str) -> Waterfall | None:
             continue
         q = ber.q_of_ber(point.ber, modulation)
         # A relative error of 1/sqrt(n) in the count is about 1/(q sqrt(n)) in Q.
-        weight = q**8 * point.errors
+        # Beyond some hundreds the model is less sure than the count.
+        weight = q**8 * min(point.errors, COUNT_MAX)
         rows.append((10.0 ** (point.attenuation_db / 5.0), 1.0 / (q * q), weight))
     if not rows:
         return None
