@@ -38,7 +38,7 @@ class Damping:
 
     def penalty(self, now_ns: int) -> float:
         age = max(now_ns - self._at_ns, 0) / patience.FLAP_HALF_LIFE_NS
-        return self._penalty * 0.5**age
+        return self._penalty * math.exp2(-age)
 
     def fall(self, now_ns: int) -> int | None:
         """The link fell. How long to hold it down, in nanoseconds; None: not at all."""

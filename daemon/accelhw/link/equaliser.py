@@ -119,6 +119,10 @@ class Climb:
         self.requests = self.answers = 0
         self.settled = self.failed = False
         self._preset = 0
+        self._tap = 0  # being moved: c(-1), c(1)
+        self._second = False  # the other direction
+        self._gained = False  # in this direction
+        self._undoing = False
 
     def begin(self) -> None:
         """Start to ask, from the first preset on."""

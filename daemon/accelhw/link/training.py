@@ -5,19 +5,13 @@ recent one. Two rules keep old frames out. A session number, newer at each attem
 attempt; and nothing counts as evidence unless it echoes our own session back. An end moves on when
 its own check has passed and the far end has come as far, so the two are never more than a phase
 apart, and what the far end says of a finished phase is final.
-
-A link that is up and gets into trouble recovers under the same sessions. Recoveries are numbered,
-and an end that hears of a newer one joins it, so both mean the same one when they say it is done.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from accelhw.link import patience
-from accelhw.link.config import TrainerConfig
-from accelhw.link.damping import Damping, HoldOff
-from accelhw.link.epoch import link_epoch
 from accelhw.link.events import (
     Action,
     DataHeard,
@@ -31,13 +25,9 @@ from accelhw.link.events import (
     LightChanged,
     LinkDown,
     LinkHeld,
-    LinkResumed,
-    LinkUp,
     PeerCarrier,
-    Report,
     RetrainAsked,
     RetryExhausted,
-    SendTraining,
     SetMode,
     SetTransmit,
     ShapeLight,
@@ -45,15 +35,11 @@ from accelhw.link.events import (
     WakeAt,
     Woke,
 )
-from accelhw.link.farend import FarEnd
-from accelhw.link.lanemap import NO_LANES, LaneSet, LaneView, agree, far_lanes, lanes_of, mask_of
-from accelhw.link.lanes import Lanes
+from accelhw.link.lanemap import NO_LANES, lanes_of, mask_of
 from accelhw.link.moves import (
-    CARRYING,
     HOPELESS,
     MOVES,
     PHASE_TEXT,
-    PHYSICAL,
     RANK,
     STATE,
     TOO_NOISY,
@@ -62,108 +48,15 @@ from accelhw.link.moves import (
     Phase,
     Step,
 )
-from accelhw.link.negotiate import best_mode, chosen_mode, difference, has_other_mode
-from accelhw.model.link import DownReason, LinkMode, LinkState, PeerId, Reason
+from accelhw.link.negotiate import chosen_mode, difference, has_other_mode
+from accelhw.link.upkeep import Upkeep
+from accelhw.model.link import DownReason, LinkMode, Reason
 from accelhw.wire.training import TrainingMessage
-
-RECOVERIES_MAX = (1 << 16) - 1  # of one epoch; they travel as 16 bits
 
 
 @dataclass(slots=True)
-class LinkTrainer:
-    """One end of a link. Feed it events; carry out what it returns, in order.
-
-    Times are nanoseconds of one monotonic clock, which also numbers the sessions: a later life of
-    the same port must see a later clock.
-    """
-
-    config: TrainerConfig
-    phase: Phase = Phase.OFF
-    state: LinkState = LinkState.DOWN
-    reason: Reason = field(default_factory=lambda: Reason(DownReason.ADMIN_DOWN))
-    peer_reason: Reason = field(default_factory=Reason)
-    peer: PeerId | None = None
-    session: int = 0
-    epoch: int = 0
-    mode: LinkMode = field(init=False)
-    used: LaneSet = NO_LANES  # while up
-    training_ns: int = 0  # how long the last successful training took
-    rtt_ns: int = 0
-    # counts
-    trainings: int = 0
-    failures: int = 0
-    fallbacks: int = 0
-    recoveries: int = 0  # troubles that the link came through
-    recovery_failures: int = 0  # and those that took it down
-    flaps: int = 0  # times that light or errors failed the link, before recovery and damping
-    flaps_damped: int = 0  # times that it was held down for that
-
-    lanes: Lanes = field(init=False)
-    _far: FarEnd = field(default_factory=FarEnd)
-    _now: int = 0
-    _out: list[Action] = field(default_factory=list)
-    # own side of this attempt
-    _sequence: int = 0
-    _since: int = 0  # entered this phase, or this recovery
-    _seek_since: int = 0
-    _heard_first: int = 0  # the attempt heard its peer
-    _next_beat: int = 0
-    _last_beat: int = 0
-    _beats: int = 0  # in this phase
-    _alarm: int | None = None
-    _interface_down: bool = False
-    _tried: int = 0  # modes in which training failed
-    _noise: Reason | None = None  # why it fell back
-    # while up
-    _recovery: int = 0  # number of the last one
-    _recovering_since: int = 0
-    _in_trouble: bool = False  # or else lanes are tried again
-    _ready: bool = False
-    _widen_at: int | None = None
-    _widen_wait: int = patience.WIDEN_NS
-    _whole_since: int | None = None  # at full width
-    # hold-off
-    _hold_off: HoldOff = field(default_factory=HoldOff)
-    _damping: Damping = field(default_factory=Damping)
-    _damped: bool = False
-    _hold_until: int = 0
-    _held_lanes: int = 0
-
-    def __post_init__(self) -> None:
-        self.lanes = Lanes(self.config)
-        self.mode = self.config.modes[0]
-
-    # ---- views -----------------------------------------------------------------------------------
-
-    @property
-    def lane_map(self) -> tuple[int | None, ...]:
-        """For each arrival lane, the far Tx lane heard on it in this attempt."""
-        return tuple(self.lanes.map.far)
-
-    @property
-    def inverted(self) -> int:
-        return self.lanes.map.inverted
-
-    @property
-    def dropped(self) -> dict[int, Reason]:
-        return self.lanes.dropped
-
-    @property
-    def width(self) -> int:
-        return self.used.width
-
-    @property
-    def rx_lanes(self) -> int:
-        return self.used.rx
-
-    @property
-    def tx_lanes(self) -> int:
-        return self.used.tx
-
-    @property
-    def active(self) -> bool:
-        """Up, if perhaps in trouble."""
-        return self.phase in CARRYING
+class LinkTrainer(Upkeep):
+    """One end of a link. Feed it events; carry out what it returns, in order."""
 
     # ---- the machine -----------------------------------------------------------------------------
 
@@ -309,50 +202,6 @@ class LinkTrainer:
         self._beat()  # the far end may still wait for this
         self._say(f"up with {self.width} of {self.config.data_lanes} lanes")
 
-    def _take_lanes(self, peer: TrainingMessage) -> LinkUp:
-        """Settle on the lanes that both ends found good."""
-        config = self.config
-        self.used = self._agreed(peer)
-        self.lanes.receiver.forgive()
-        self.lanes.on_trial = 0
-        narrow = self.width < config.data_lanes
-        degraded = narrow or self.mode != best_mode(config, peer)
-        self.state = LinkState.DEGRADED if degraded else LinkState.UP
-        self.reason = self._why_not_whole(narrow)
-        self._note_width(narrow)
-        assert self.peer is not None
-        return LinkUp(
-            self.epoch, self.peer, self.width, self.rx_lanes, self.tx_lanes, self.lane_map,
-            self.inverted, peer.credit_frames, self.rtt_ns, degraded,
-        )  # fmt: skip
-
-    def _note_width(self, narrow: bool) -> None:
-        """After a long time at full width, lanes that are lost get their first short wait again."""
-        whole_since = self._whole_since
-        if not narrow:
-            self._whole_since = self._now if whole_since is None else whole_since
-        elif whole_since is not None:
-            self._whole_since = None
-            if self._now - whole_since > patience.WIDEN_FORGET_NS:
-                self._widen_wait = patience.WIDEN_NS
-        self._consider_widening()
-
-    def _agreed(self, peer: TrainingMessage) -> LaneSet:
-        config = self.config
-        return agree(
-            config.data_lanes,
-            self.lanes.view,
-            LaneView(peer.good, peer.lane_map),
-            near_first=_order(config.me) < _order(peer.sender),
-        )
-
-    def _why_not_whole(self, narrow: bool) -> Reason:
-        if self.dropped:
-            return self.dropped[min(self.dropped)]
-        if narrow and self.lanes.lasers_out:
-            return self.lanes.laser_fault()
-        return self._noise or Reason()
-
     def _enter_hold_off(self) -> None:
         if self._damped:
             self._hold_until = self._now + self._damping.wait_ns(self._now)
@@ -471,23 +320,6 @@ class LinkTrainer:
             self._beats = min(self._beats, 1)
             self._next_beat = min(self._next_beat, self._now + patience.EQ_REPLY_NS)
 
-    def _on_active_frame(self, message: TrainingMessage) -> None:
-        far = self._far
-        if not far.is_bound_to(message):
-            self._move(Step.LOST, Reason(DownReason.PEER_RESTARTED))
-            self._on_seek_frame(message)
-        elif message.echo_session == self.session:
-            far.message = message
-            if message.phase is Phase.HOLD_OFF:
-                self._move(Step.LOST, Reason(DownReason.PEER_RESTARTED))
-            elif message.phase is Phase.RECOVERY and message.recovery > self._recovery:
-                self._in_trouble |= message.reason in PHYSICAL
-                self._recover(message.recovery, self.peer_reason)
-            elif self.phase is Phase.ACTIVE and (
-                message.phase is Phase.RETRY_START or message.phase is Phase.RECOVERY
-            ):
-                self._beat()  # It missed that we are active.
-
     def _on_evidence(self, lane: int, event: FrameHeard, message: TrainingMessage) -> None:
         """What a frame proves about its lane; only frames of this very pair of sessions count."""
         if (
@@ -518,11 +350,6 @@ class LinkTrainer:
         self._try_pass()
 
     # ---- moving on -------------------------------------------------------------------------------
-
-    def _missing(self) -> int:
-        """Lanes that hold this phase up."""
-        in_phase_ns = self._now - self._since
-        return self.lanes.missing(self.phase, in_phase_ns, bool(self._far.rtt_min))
 
     def _peer_follows(self) -> bool:
         peer = self._far.message
@@ -568,114 +395,6 @@ class LinkTrainer:
                 pass
         self._move(Step.PASSED)
 
-    # ---- recovery --------------------------------------------------------------------------------
-
-    def _trouble(self, bad: int, reason: Reason) -> None:
-        """Lanes in use went bad. Without any, the link is down; else data waits a moment."""
-        if self.phase is Phase.ACTIVE:
-            self.flaps += 1
-        for lane in self.lanes.troubled(bad, reason.code, self._now):
-            again = self.dropped[lane]
-            self._say(f"{again.code.name} {again.detail}: goes on without it", lane)
-        if not self.lanes.good or self._recovery >= RECOVERIES_MAX:
-            self._fall(reason, counted=True)
-            return
-        self._in_trouble = True
-        self._recover(self._recovery + 1, reason)
-
-    def _recover(self, number: int, reason: Reason) -> None:
-        """Begin a recovery, or start the present one over: what was said of it is not true now."""
-        self._recovery = number
-        self._ready = False
-        self.lanes.map.aligned = 0
-        if self.phase is Phase.ACTIVE:
-            self._recovering_since = self._now
-            self._move(Step.TROUBLED, reason)
-            self._say(f"recovers: {reason.code.name}", reason.lane)
-        self._since = self._now
-        self._beats = 0
-        self._beat()
-
-    def _try_resume(self) -> None:
-        if self._missing():
-            if self._ready:  # It was, and the far end may count on it.
-                self._again()
-            return
-        if not self._ready:
-            self._ready = True
-            self._beat()
-        peer = self._far.message
-        if peer is None or not peer.ready or peer.recovery != self._recovery:
-            return
-        if self._agreed(peer).width:
-            self._move(Step.PASSED)
-        else:
-            self._fall(Reason(DownReason.RECOVERY_TIMEOUT, self.reason.lane, "no common lane"))
-
-    def _again(self) -> None:
-        if self._recovery < RECOVERIES_MAX:
-            self._recover(self._recovery + 1, self.reason)
-
-    def _resume(self) -> None:
-        peer = self._far.message
-        assert peer is not None
-        before = self.width
-        link = self._take_lanes(peer)
-        held_ns = self._now - self._recovering_since
-        self.recoveries += self._in_trouble
-        self._in_trouble = False
-        self._out.append(LinkResumed(link, held_ns))
-        self._beat()  # the far end may still wait for this
-        change = "" if self.width == before else f", {before} before"
-        whole = self.config.data_lanes
-        self._say(f"recovered in {held_ns / 1e6:.0f} ms: {self.width} of {whole} lanes{change}")
-
-    def _check_recovery(self) -> None:
-        in_all = self._now - self._recovering_since
-        in_this = self._now - self._since
-        slack = self._far.slack_ns
-        gave_up = 0
-        for lane in lanes_of(self._missing()):
-            if reason := self.lanes.fault(self.phase, lane, in_this, slack):
-                self.lanes.drop(lane, reason)
-                gave_up |= 1 << lane
-                self._say(f"{reason.code.name}: {reason.detail}: goes on without it", lane)
-        if not self.lanes.good:
-            self._fall(self.dropped[next(lanes_of(gave_up))])
-        elif gave_up:
-            self._try_resume()
-        if self.phase is Phase.RECOVERY and in_all >= patience.RECOVERY_NS + slack:
-            missing = self._missing()
-            lane_or_none = next(lanes_of(missing), self.reason.lane)
-            waits = "lanes" if missing else "the far end"
-            detail = f"waited {in_all / 1e6:.0f} ms for {waits} after {self.reason.code.name}"
-            self._fall(Reason(DownReason.RECOVERY_TIMEOUT, lane_or_none, detail))
-
-    def _fall(self, reason: Reason, counted: bool = False) -> None:
-        """What was reached is lost. A link that falls too often is held down for a while."""
-        if not self.active:
-            self._move(Step.LOST, reason)
-            return
-        if self.phase is Phase.RECOVERY:
-            self.recovery_failures += self._in_trouble
-            self._in_trouble = False
-        elif not counted and reason.code in PHYSICAL:
-            self.flaps += 1
-        wait_ns = self._damping.fall(self._now) if reason.code in PHYSICAL else None
-        if wait_ns is None:
-            self._move(Step.LOST, reason)
-            return
-        self.flaps_damped += 1
-        self._damped = True
-        self._move(Step.DAMPED, reason)
-        self._show_damping()
-
-    def _show_damping(self) -> None:
-        """The reason of the fall was told with it; what holds the link from now on is another."""
-        first = self.reason
-        detail = f"down {self._damping.falls} times of late, last for {first.code.name}"
-        self.reason = Reason(DownReason.FLAPPING, first.lane, detail)
-
     # ---- time ------------------------------------------------------------------------------------
 
     def _on_woke(self) -> None:
@@ -686,8 +405,7 @@ class LinkTrainer:
                 self._check_patience()
         elif self.phase is Phase.RECOVERY:
             self._try_resume()
-            if self.phase is Phase.RECOVERY:
-                self._check_recovery()
+            self._check_recovery()
         elif self.phase is Phase.LASER_ON:
             self._settle()
         elif self.phase is Phase.HOLD_OFF and now >= self._hold_until:
@@ -717,13 +435,13 @@ class LinkTrainer:
             self._check_peer_follows(waited - far.slack_ns)
 
     def _check_peer_follows(self, waited: int) -> None:
-        match self.phase:
-            case Phase.EQ_TRAIN:
-                limit_ns, code = patience.EQ_FOLLOWS_NS, DownReason.EQ_PARTNER_NOT_READY
-            case Phase.RETRY_START:
-                limit_ns, code = patience.PEER_FOLLOWS_NS, DownReason.RETRY_START_TIMEOUT
-            case _:
-                limit_ns, code = patience.PEER_FOLLOWS_NS, DownReason.ALIGN_FAILED
+        """It cannot be further behind than one phase, which names what it is stuck in."""
+        limit_ns, code = patience.PEER_FOLLOWS_NS, DownReason.ALIGN_FAILED
+        peer = self._far.message
+        if peer is not None and peer.phase is Phase.EQ_TRAIN:
+            limit_ns, code = patience.EQ_FOLLOWS_NS, DownReason.EQ_PARTNER_NOT_READY
+        elif self.phase is Phase.RETRY_START:
+            code = DownReason.RETRY_START_TIMEOUT
         if waited >= limit_ns:
             self._move(Step.FAILED, Reason(code, None, "the peer does not follow"))
 
@@ -798,98 +516,7 @@ class LinkTrainer:
             self._alarm = deadline
             self._out.append(WakeAt(deadline))
 
-    # ---- sending ---------------------------------------------------------------------------------
-
-    def _beat(self) -> None:
-        match self.phase:
-            case Phase.SEEK if not self._far.talks(self._now):
-                lit = self.lanes.receiver.lit
-                interval = patience.SEEK_LIT_NS if lit else patience.SEEK_DARK_NS
-            case Phase.RECOVERY:
-                doublings = min(self._beats, patience.RECOVERY_DOUBLINGS)
-                interval = patience.RECOVERY_BEAT_NS << doublings
-            case Phase.EQ_TRAIN:
-                interval = patience.EQ_BEAT_NS << min(self._beats, patience.BEAT_DOUBLINGS)
-            case _:
-                interval = patience.BEAT_NS << min(self._beats, patience.BEAT_DOUBLINGS)
-        # Where answers take long, many ports talk at once: then this one talks less.
-        interval = max(interval, 2 * self._far.rtt_last)
-        self._last_beat = self._now
-        self._next_beat = self._now + interval
-        self._beats += 1
-        self._sequence += 1
-        self._out.append(SendTraining(self._beat_lanes(), self._message()))
-
-    def _beat_lanes(self) -> tuple[int, ...]:
-        """Each lane that is to be proved, here or at a peer that is behind; else a few, in turn."""
-        every = self.config.all_lanes
-        peer = self._far.message
-        heard = every if peer is None else far_lanes(peer.good, peer.lane_map) & every
-        rank = RANK.get(self.phase, 0)
-        behind = rank
-        if peer is not None and self._beats > 1:  # it had time to say what it lacks
-            behind = min(rank, RANK.get(peer.phase, 0))
-        if behind == RANK[Phase.ALIGN] or self._recovers_at(peer):
-            return tuple(lanes_of(every))
-        missing = every & ~heard if rank > 0 and behind <= RANK[Phase.LOCK] else 0
-        lanes = tuple(lanes_of(heard or every))
-        few = patience.EQ_LANES if behind == RANK[Phase.EQ_TRAIN] else patience.STATUS_LANES
-        if len(lanes) > few:
-            first = self._sequence * few % len(lanes)
-            lanes = (lanes + lanes)[first : first + few]
-        return tuple(lanes_of(missing | mask_of(lanes)))
-
-    def _recovers_at(self, peer: TrainingMessage | None) -> bool:
-        """The far end may still need a frame on each lane for a recovery."""
-        if not self.active or not self._recovery:
-            return False
-        return peer is None or not peer.ready or peer.recovery != self._recovery
-
-    def _message(self) -> TrainingMessage:
-        config, far, lanes = self.config, self._far, self.lanes
-        echo_session = far.bound[1] if far.bound else 0
-        echo_sent, echo_came = far.echo
-        peer = far.message
-        equalises = self.phase is Phase.EQ_TRAIN or (
-            peer is not None and peer.phase is Phase.EQ_TRAIN
-        )
-        return TrainingMessage(
-            sender=config.me,
-            session=self.session,
-            echo_session=echo_session,
-            sequence=self._sequence,
-            phase=self.phase,
-            reason=self.reason.code,
-            reason_lane=self.reason.lane,
-            lanes=config.lanes,
-            spare_lanes=config.spare_lanes,
-            line_rate_mbit_per_s=config.line_rate_mbit_per_s,
-            modulation=config.modulation,
-            modes=config.mode_set,
-            tried=self._tried,
-            mode=self.mode,
-            credit_frames=config.credit_frames,
-            sent_ns=self._now,
-            echo_sent_ns=echo_sent,
-            echo_held_ns=self._now - echo_came if echo_sent else 0,
-            lit=lanes.receiver.lit,
-            locked=lanes.receiver.locked,
-            good=lanes.good,
-            inverted=self.inverted,
-            lane_map=self.lane_map,
-            recovery=self._recovery if self.active else 0,
-            ready=self._ready and self.active,
-            shapes=lanes.equaliser.shapes() if equalises and self.phase in TRAINING else (),
-        )
-
-    def _say(self, text: str, lane: int | None = None) -> None:
-        self._out.append(Report(text, lane))
-
-    def _common_epoch(self) -> int:
-        assert self._far.bound is not None
-        return link_epoch((self.config.me, self.session), self._far.bound)
-
-    # ---- light, quality, the peer's carrier ------------------------------------------------------
+    # ---- light and quality -----------------------------------------------------------------------
 
     def _on_light(self, lit: int, locked: int) -> None:
         receiver = self.lanes.receiver
@@ -914,24 +541,6 @@ class LinkTrainer:
                 self._hold_until = self._now + wait_ns
         self._improved()
 
-    def _on_light_while_up(self, lit: int, locked: int) -> None:
-        gone = self.rx_lanes & ~(lit & locked)
-        lane = next(lanes_of(gone), None)
-        if lane is None:
-            self._try_pass()
-            return
-        code = DownReason.CDR_NO_LOCK if lit >> lane & 1 else DownReason.SIGNAL_LOST
-        if not self.rx_lanes & lit:
-            self._fall(Reason(code, lane))
-        elif self.phase is Phase.ACTIVE:
-            self._trouble(gone, Reason(code, lane))
-        else:
-            self.lanes.troubled(gone & ~self.lanes.on_trial & self.lanes.good, code, self._now)
-            if self.lanes.good:
-                self._try_pass()
-            else:
-                self._fall(Reason(code, lane))
-
     def _on_quality(self, quality: LaneQuality) -> None:
         receiver = self.lanes.receiver
         receiver.measure(quality)
@@ -948,59 +557,3 @@ class LinkTrainer:
             self._hold_until = min(self._hold_until, self._now + patience.HOLD_OFF_CUT_NS)
         elif self.phase is Phase.ACTIVE:
             self._consider_widening()
-
-    def _consider_widening(self) -> None:
-        every = self.config.all_lanes
-        if not self.dropped or self.lanes.receiver.usable != every:
-            self._widen_at = None
-        elif self._widen_at is None:
-            self._widen_at = max(self._now + self._widen_wait, self.lanes.usable_from_ns())
-
-    def _widen(self) -> None:
-        """Dropped lanes are good again: take them back, at the price of a moment's wait."""
-        self._widen_at = None
-        self._widen_wait = min(self._widen_wait * 2, patience.WIDEN_MAX_NS)
-        reason = Reason(DownReason.RETRAIN_COMMANDED, None, "its dropped lanes are good again")
-        if self.lanes.knows_dropped and self._recovery < RECOVERIES_MAX:
-            self.lanes.take_back()
-            self._recover(self._recovery + 1, reason)
-        else:
-            self._move(Step.LOST, reason)
-
-    def _on_carrier(self, event: PeerCarrier) -> None:
-        message, far = event.message, self._far
-        sender = message.sender
-        if sender == self.config.me or not far.is_fresh_carrier(sender, message.sent_ns):
-            return
-        bound = far.bound
-        if self.active and bound is not None and sender != bound[0]:
-            return  # Its training frames will tell, once the known peer is silent.
-        if self.phase not in TRAINING or sender == self.peer:
-            self.peer = sender
-            self.peer_reason = Reason(message.reason, message.reason_lane)
-        far.said_down = self._now if message.state is LinkState.DOWN else None
-        if not self.active or bound is None:
-            return
-        far.last_heard = self._now
-        if far.said_down is not None:
-            self._move(Step.LOST, Reason(DownReason.PEER_DOWN))
-        elif message.session > bound[1] or message.state is LinkState.FAILED:
-            self._move(Step.LOST, Reason(DownReason.PEER_RESTARTED))
-        elif (lane := self._moved_lane(event)) is not None:
-            detail = f"far lane {message.lanes[lane].tx_lane} arrives there now"
-            self._fall(Reason(DownReason.ALIGN_LOST, lane, detail))
-
-    def _moved_lane(self, event: PeerCarrier) -> int | None:
-        """A lane in use whose marker is no longer the one that was learned."""
-        lights = event.message.lanes
-        for lane in lanes_of(self.rx_lanes):
-            if lane < len(lights) and (light := lights[lane]).on:
-                learned = (self.lanes.map.far[lane], bool(self.inverted >> lane & 1))
-                if (light.tx_lane, light.inverted) != learned:
-                    return lane
-        return None
-
-
-def _order(peer: PeerId) -> tuple[str, str, int]:
-    """Some order of ports, so that two ends can choose alike."""
-    return peer.chassis, peer.card, peer.oe
