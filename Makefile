@@ -69,8 +69,9 @@ proto: $(VENV)/.dev ## make sdk/accel/v1/ from proto/
 golden: $(VENV)/.dev ## rewrite tests/golden/; the diff is the review
 	@tools/in-namespace.sh $(BIN)/python -m pytest -q -m "not system" --golden tests $(ARGS)
 
-reference: $(VENV)/.dev ## make docs/reference/ from the code
+reference: $(VENV)/.dev ## make docs/reference/ and docs/path-comparison.md from the code
 	$(BIN)/python tools/fault_reference.py docs/reference/faults.md
+	$(BIN)/python tools/path_comparison.py docs/path-comparison.md
 
 dashboards: $(VENV)/.dev ## make monitoring/dashboards/*.json
 	$(BIN)/python monitoring/dashboards/links_and_lanes.py

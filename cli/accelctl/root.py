@@ -28,6 +28,8 @@ NOUNS = {
     "topo": "topo",
     "cp": "cp",
     "transfer": "transfer",
+    "diag": "diag",
+    "bench": "bench",
     "event": "event",
     "fault": "fault",
     "completion": "completion",

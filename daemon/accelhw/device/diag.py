@@ -177,13 +177,15 @@ class LinkTest:
             return
         port, optics = self.port, self.port.optics
         own = optics.carrier(now_ns, 0, port.trainer.state, port.trainer.reason)
-        # The engine takes the path's loss from all that it hears; here it is given back.
-        path_db = np.broadcast_to(optics.path_loss_db + optics.path_extra_db, (optics.lanes,))
+        # The engine takes the path's loss from all that it hears; here it is given back. What a
+        # connector takes, either way, lies outside of the loop.
+        given_db = optics.path_loss_db + optics.path_extra_db + optics.causes.rx_path_loss_db
+        power_dbm = np.clip(optics.tx_dbm + given_db - NEAR_LOOP_LOSS_DB, -90.0, 90.0)
         lights = tuple(
             LaneLight(
                 light.on,
                 light.marker,
-                round(light.power_cdbm + 100.0 * (float(path_db[i]) - NEAR_LOOP_LOSS_DB)),
+                round(100.0 * float(power_dbm[i])),
                 light.extinction_cdb,
                 light.penalty_cdb,
                 light.wavelength_pm,
