@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 
 from accelhw.fault.catalogue import CATALOGUE
 from accelhw.fault.injector import ActiveFault, Injector
+from accelhw.fault.kinds import FaultKind
 from accelhw.fault.request import FaultRefused, FaultRequest
-from accelhw.fault.shapes import ShapeKind
-from accelhw.model.profile import load_profile
+from accelhw.model.profile import Profile, load_profile, profile_names
 
 PROFILE = load_profile("dr8")
 LANES = PROFILE.lanes_per_oe
@@ -20,6 +20,10 @@ SECOND = 1_000_000_000
 def fault(kind: str, subject: str = "card0/oe0", begun_ns: int = 0, **how: object) -> ActiveFault:
     name = str(how.pop("id", "f1"))
     return FaultRequest(name, kind, subject, **how).fault(PROFILE, begun_ns)  # type: ignore[arg-type]
+
+
+def fits(kind: FaultKind, profile: Profile) -> bool:
+    return kind.needs is None or kind.needs.is_in(profile)
 
 
 def injected(*faults: ActiveFault) -> Injector:
@@ -39,7 +43,14 @@ def test_a_lane_may_be_named_by_its_address() -> None:
 
 
 def test_a_shared_part_takes_its_whole_group() -> None:
-    assert fault("els_fail_shared", lanes=(6,)).lanes == (4, 5, 6, 7)
+    shared = FaultRequest("f1", "els_fail_shared", "card0/oe0", lanes=(6,))
+    assert shared.fault(load_profile("oio"), 0).lanes == (4, 5, 6, 7)
+
+
+def test_a_scale_makes_bursts_more_frequent_not_worse() -> None:
+    causes = injected(fault("burst_errors", scale=10.0)).lane_causes(0, LANES, 0)
+    assert causes["burst_good_to_bad"][0] == pytest.approx(1e-6)
+    assert causes["burst_ber_bad"][0] == 1e-2
 
 
 def test_a_fault_of_a_port_takes_all_lanes_unless_some_are_named() -> None:
@@ -104,7 +115,9 @@ def test_a_cable_crosses_while_it_is_plugged_wrong() -> None:
     assert injector.arrival(0, LANES, 0) == (tuple(range(LANES)), frozenset())
 
 
-kinds_on_lanes = st.sampled_from(sorted(k.id for k in CATALOGUE.values() if not k.is_on_card))
+kinds_on_lanes = st.sampled_from(
+    sorted(k.id for k in CATALOGUE.values() if not k.is_on_card and fits(k, PROFILE))
+)
 
 
 @settings(max_examples=100, deadline=None)
@@ -141,6 +154,7 @@ def test_clearing_in_any_order_leaves_exactly_nothing(
         ("bent_fibre", "card0", {}, "BAD_FAULT", "name one, as card0/oe0"),
         ("bent_fibre", "card0/eo1", {}, "UNKNOWN_PORT", "try card0/oe1"),
         ("supply_droop", "card0/oe0", {}, "BAD_FAULT", "leave the port out"),
+        ("ring_drift", "card0/oe0", {}, "BAD_FAULT", "ring modulators, which cards of profile dr8"),
         ("bent_fibre", "card0/oe0", {"lanes": (8,)}, "UNKNOWN_LANE", "lane0 to lane7"),
         ("bent_fibre", "card0/oe0", {"scale": -1.0}, "BAD_FAULT", "cannot be negative"),
         ("bent_fibre", "card0/oe0", {"scale": 0.0}, "BAD_FAULT", "above 0"),
@@ -161,14 +175,14 @@ def test_what_cannot_be_is_refused(
     kind: str, subject: str, how: dict[str, object], code: str, says: str
 ) -> None:
     with pytest.raises(FaultRefused) as refused:
-        fault(kind, subject, **how)
+        fault(kind, subject, **how)  # type: ignore[arg-type]
     assert refused.value.code == code
     assert says in refused.value.detail
 
 
 @pytest.mark.parametrize("kind", CATALOGUE.values(), ids=lambda k: k.id)
-def test_every_kind_can_be_injected_as_it_stands(kind: object) -> None:
-    on_card = kind.is_on_card  # type: ignore[attr-defined]
-    made = fault(kind.id, "card0" if on_card else "card0/oe1")  # type: ignore[attr-defined]
-    assert made.shape.kind in ShapeKind
-    assert bool(made.lanes) is not on_card
+def test_every_kind_can_be_injected_into_some_card_as_it_stands(kind: FaultKind) -> None:
+    profiles = [load_profile(name) for name in profile_names()]
+    profile = next(profile for profile in profiles if fits(kind, profile))
+    request = FaultRequest("f1", kind.id, "card0" if kind.is_on_card else "card0/oe0")
+    assert bool(request.fault(profile, 0).lanes) is not kind.is_on_card

@@ -77,6 +77,8 @@ def test_the_order_of_asking_changes_nothing(shape: Shape, elapsed_s: float, see
 def test_between_two_changes_the_strength_hardly_moves(shape: Shape, elapsed_s: float) -> None:
     after = shape.next_change_s(elapsed_s)
     assert after > elapsed_s
+    if after - elapsed_s < 1e-6:
+        return  # no time between them to look at
     middle = elapsed_s + (min(after, 2 * elapsed_s + 1) - elapsed_s) / 2
     assert shape.strength(middle) == pytest.approx(shape.strength(elapsed_s), abs=0.02)
 

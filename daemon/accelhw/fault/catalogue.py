@@ -6,7 +6,7 @@ of this emulator where it says so. They are made for links with the shipped prof
 
 from __future__ import annotations
 
-from accelhw.fault.kinds import Crossing, Effect, FaultKind, Where
+from accelhw.fault.kinds import Crossing, Effect, FaultKind, Part, Where
 from accelhw.fault.shapes import Shape, ShapeKind
 
 HOUR_S = 3600.0
@@ -151,13 +151,24 @@ _KINDS = (
     FaultKind(
         "els_fail_shared",
         Where.LANE,
-        "The laser source that four lanes share gives no light.",
-        (Effect("els_loss_db", DARK_DB),),
-        near="Tx power at the floor on four lanes together, Tx fault on each",
-        far="LOS on four lanes together; width drops by the group",
+        "The laser source that several lanes share is dead.",
+        (Effect("laser_dead", 1.0),),
+        near="Tx power at the floor and bias 0 on all its lanes together, Tx fault on each",
+        far="LOS on those lanes together; width drops by the group",
         repair="replace the laser source",
         source="20 dBm a fibre, split 1:4, as in the OIF agreement on external laser sources",
-        group=4,
+        needs=Part.SHARED_LASER,
+    ),
+    FaultKind(
+        "els_connector_dirty",
+        Where.LANE,
+        "Dirt between a laser source and the lanes that share it.",
+        (Effect("els_loss_db", 2.0),),
+        near="Tx power 2 dB lower on all its lanes together, bias as before",
+        far="Rx power follows this end's Tx power; BER up on those lanes",
+        repair="clean the connector of the laser source",
+        source=_CHOICE,
+        needs=Part.SHARED_LASER,
     ),
     FaultKind(
         "tec_fail",
@@ -168,6 +179,7 @@ _KINDS = (
         far="Rx power follows; BER up",
         repair="replace the engine",
         source="0.1 nm a kelvin; warm-up of 45 s by choice",
+        needs=Part.COOLER,
         shape=Shape(ShapeKind.EXP, rise_s=45.0),
     ),
     FaultKind(
@@ -179,6 +191,7 @@ _KINDS = (
         far="Rx power nearly as before, BER up on this one wavelength",
         repair="retune the ring: accelctl link train; replace the engine if it drifts again",
         source="10 GHz a kelvin (MIT MTL), width 25 GHz by choice",
+        needs=Part.RING,
         shape=Shape(ShapeKind.RAMP, rise_s=60.0),
     ),
     FaultKind(
@@ -218,7 +231,6 @@ _KINDS = (
         Where.PORT,
         "Errors come in bursts, between long spells without any.",
         (
-            Effect("burst_ber_good", 1e-8),
             Effect("burst_ber_bad", 1e-2),
             Effect("burst_good_to_bad", 1e-7),
             Effect("burst_bad_to_good", 0.05),

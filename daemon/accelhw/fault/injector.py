@@ -18,7 +18,8 @@ STEP_NS_MIN = 1_000_000  # the shortest time between two changes that are follow
 
 # Conditions: on or off, however many faults ask for them. All other causes add up.
 CONDITIONS = frozenset({"laser_dead", "cdr_unlocked"})
-# The rates of an error burst do not add up: of two bursts the worse is there.
+# What makes an error burst does not add up: of two bursts the worse is there. A scale makes bursts
+# more frequent.
 WORST = frozenset({"burst_ber_good", "burst_ber_bad", "burst_good_to_bad", "burst_bad_to_good"})
 
 
@@ -140,7 +141,7 @@ def added(cause: str, before: float, amount: float, scale: float) -> float:
     if cause in CONDITIONS:
         return max(before, amount)
     if cause in WORST:
-        return max(before, amount)
+        return max(before, amount * scale if cause == "burst_good_to_bad" else amount)
     return before + amount * scale
 
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from accelhw.fault.shapes import Shape
+from accelhw.model.profile import Profile
 
 AT_ONCE = Shape()
 
@@ -14,6 +15,23 @@ class Where(StrEnum):
     LANE = "lane"  # one lane, or those that are named
     PORT = "port"  # all lanes of a port, unless some are named
     CARD = "card"
+
+
+class Part(StrEnum):
+    """What not every card has."""
+
+    RING = "ring modulators"
+    COOLER = "cooled lasers"
+    SHARED_LASER = "lasers that lanes share"
+
+    def is_in(self, profile: Profile) -> bool:
+        match self:
+            case Part.RING:
+                return profile.ring is not None
+            case Part.COOLER:
+                return profile.laser.cooled
+            case _:
+                return profile.laser.lanes_per_laser > 1
 
 
 class Crossing(StrEnum):
@@ -47,21 +65,22 @@ class FaultKind:
     source: str
     shape: Shape = AT_ONCE
     crossing: Crossing | None = None
-    group: int = 1  # lanes that share the part: naming one names them all
+    needs: Part | None = None  # a card without it cannot have the fault
 
     @property
     def is_on_card(self) -> bool:
         return self.where is Where.CARD
 
-    def lanes(self, named: tuple[int, ...], fitted: int) -> tuple[int, ...]:
-        """The lanes it acts on, of so many fitted ones. Without a name: all, or the first."""
+    def lanes(self, named: tuple[int, ...], profile: Profile) -> tuple[int, ...]:
+        """The lanes of a port it acts on. Without a name: all, or the first.
+
+        Where lanes share the part that fails, naming one names them all.
+        """
+        every = range(profile.lanes_per_oe)
         if self.is_on_card:
             return ()
         if not named and self.where is Where.PORT:
-            return tuple(range(fitted))
-        groups = sorted({lane // self.group for lane in named or (0,)})
-        found = (lane for group in groups for lane in self._of_group(group))
-        return tuple(lane for lane in found if lane < fitted)
-
-    def _of_group(self, group: int) -> range:
-        return range(group * self.group, (group + 1) * self.group)
+            return tuple(every)
+        size = profile.laser.lanes_per_laser if self.needs is Part.SHARED_LASER else 1
+        groups = {lane // size for lane in named or (0,)}
+        return tuple(lane for lane in every if lane // size in groups)

@@ -11,12 +11,10 @@ from accelhw.fault.injector import ActiveFault
 from accelhw.fault.kinds import FaultKind
 from accelhw.fault.shapes import BadShape, Shape, shaped
 from accelhw.model.ids import NAME, BadAddress, LaneId, PortId, nearest
-from accelhw.model.profile import Profile
+from accelhw.model.profile import Profile, load_profile, profile_names
 
 # Causes that take margin from the light that this port receives: their sum can be solved for.
-INCOMING_DB = frozenset(
-    {"rx_path_loss_db", "mpi_penalty_db", "rx_penalty_db", "crosstalk_penalty_db"}
-)
+INCOMING_DB = frozenset({"rx_path_loss_db", "mpi_penalty_db", "rx_penalty_db"})
 # How far a cause may go; beyond, there is no such thing.
 LIMITS: dict[str, tuple[float, float]] = {
     "rx_path_loss_db": (0.0, 100.0),
@@ -92,6 +90,7 @@ class FaultRequest:
     def fault(self, profile: Profile, begun_ns: int) -> ActiveFault:
         """The fault, on a card of this profile. Raises FaultRefused."""
         kind = kind_of(self.kind)
+        check_parts(kind, profile)
         place = Place.parse(self.subject)
         lanes = self._lanes(kind, place, profile)
         shape = self._shape(kind)
@@ -136,7 +135,7 @@ class FaultRequest:
                     f"{place.card}/oe{place.oe} has no lane{lane};"
                     f" it has {_range('lane', profile.lanes_per_oe)}",
                 )
-        return kind.lanes(tuple(sorted(set(named))), profile.lanes_per_oe)
+        return kind.lanes(named, profile)
 
     def _shape(self, kind: FaultKind) -> Shape:
         try:
@@ -178,6 +177,18 @@ def kind_of(name: str) -> FaultKind:
         remedy = f"did you mean {near}?" if near else "accelctl fault catalogue shows them"
         raise FaultRefused("UNKNOWN_FAULT", f"there is no fault {name!r}; {remedy}")
     return kind
+
+
+def check_parts(kind: FaultKind, profile: Profile) -> None:
+    """Raises FaultRefused when such cards have nothing that could fail so."""
+    if kind.needs is None or kind.needs.is_in(profile):
+        return
+    others = [name for name in profile_names() if kind.needs.is_in(load_profile(name))]
+    raise FaultRefused(
+        "BAD_FAULT",
+        f"{kind.id} needs {kind.needs}, which cards of profile {profile.name} do not have;"
+        f" those of {', '.join(others)} do",
+    )
 
 
 def incoming_db(kind: FaultKind) -> float:

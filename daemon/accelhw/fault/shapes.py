@@ -88,8 +88,8 @@ class Shape:
             case ShapeKind.BURST:
                 period_s = self.on_s + self.off_s
                 start_s = elapsed_s - elapsed_s % period_s
-                edge_s = start_s + self.on_s
-                return edge_s if elapsed_s < edge_s else start_s + period_s
+                edges_s = (start_s + self.on_s, start_s + period_s, start_s + period_s + self.on_s)
+                return next(edge_s for edge_s in edges_s if edge_s > elapsed_s)
             case _:
                 return _turns(self, seed).after(elapsed_s)
 
