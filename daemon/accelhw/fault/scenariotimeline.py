@@ -61,9 +61,9 @@ def _of_line(line: Line, seed: int, duration_ns: int) -> Iterator[Moment]:
         if line.targets is None:
             yield Moment(time_ns, line, None)
             continue
-        chosen = _pick(line.targets, dice(seed, line, f"pick {turn}"))
+        chosen = choose(line.targets, seed, f"{line.name} pick {turn}")
         for subject, lanes in _by_port(chosen):
-            chance = dice(seed, line, f"{subject} {turn}")
+            chance = dice(seed, f"{line.name} {subject} {turn}")
             yield _moment(time_ns, line, subject, lanes, chance)
 
 
@@ -71,14 +71,16 @@ def _end(until_ns: int | None, duration_ns: int) -> int:
     return duration_ns if until_ns is None else min(until_ns, duration_ns)
 
 
-def dice(seed: int, line: Line, purpose: str) -> np.random.Generator:
-    words = (seed, crc32(line.name.encode()), crc32(purpose.encode()))
+def dice(seed: int, purpose: str) -> np.random.Generator:
+    words = (seed, crc32(purpose.encode()))
     return np.random.Generator(np.random.PCG64(np.random.SeedSequence(words)))
 
 
-def _pick(targets: Targets, chance: np.random.Generator) -> tuple[Subject, ...]:
+def choose(targets: Targets, seed: int, purpose: str) -> tuple[Subject, ...]:
+    """All subjects, or those that are picked; in their order."""
     if targets.pick is None:
         return targets.subjects
+    chance = dice(seed, purpose)
     places = chance.choice(len(targets.subjects), size=targets.pick, replace=False)
     return tuple(targets.subjects[place] for place in sorted(places.tolist()))
 
@@ -115,9 +117,9 @@ def _at_random(
         if line.targets is None:
             yield from _clear_at_random(line, per_hour, from_ns, end_ns, seed)
         return
-    chosen = _pick(line.targets, dice(seed, line, "pick"))
+    chosen = choose(line.targets, seed, f"{line.name} pick")
     for subject in chosen:
-        chance = dice(seed, line, str(subject))
+        chance = dice(seed, f"{line.name} {subject}")
         port: str | PortId = subject.port if isinstance(subject, LaneId) else subject
         lanes = (subject.index,) if isinstance(subject, LaneId) else ()
         for time_ns in _arrivals(chance, per_hour, from_ns, end_ns):
@@ -127,7 +129,7 @@ def _at_random(
 def _clear_at_random(
     line: Line, per_hour: float, from_ns: int, end_ns: int, seed: int
 ) -> Iterator[Moment]:
-    for time_ns in _arrivals(dice(seed, line, "clear"), per_hour, from_ns, end_ns):
+    for time_ns in _arrivals(dice(seed, f"{line.name} clear"), per_hour, from_ns, end_ns):
         yield Moment(time_ns, line, None)
 
 
