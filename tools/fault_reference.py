@@ -62,7 +62,10 @@ def _kind(kind: FaultKind) -> Iterator[str]:
     shape = kind.shape
     yield f"### {kind.id}\n"
     yield f"{kind.summary}\n"
-    causes = [f"`{effect.cause}` {effect.amount:g}" for effect in kind.effects]
+    causes = [
+        f"`{effect.cause}` {effect.amount:g}{' of the supply' if effect.of_supply else ''}"
+        for effect in kind.effects
+    ]
     causes += [f"then `{effect.cause}` {effect.after:g}" for effect in kind.effects if effect.after]
     causes += [f"lanes {kind.crossing}"] if kind.crossing else []
     yield f"- causes: {', '.join(causes)}"

@@ -14,6 +14,7 @@ from accelhw.fault.injector import CONDITIONS
 from accelhw.fault.kinds import FaultKind
 from accelhw.fault.request import LIMITS, check_amounts
 from accelhw.interface import messages
+from accelhw.model.profile import load_profile, profile_names
 from accelhw.optics.causes import CAUSES, SWITCHES
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -50,7 +51,8 @@ def test_a_fault_is_told_in_words(kind: FaultKind) -> None:
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda k: k.id)
 def test_a_fault_stays_within_what_there_is(kind: FaultKind) -> None:
-    check_amounts(kind, 1.0)
+    for name in profile_names():
+        check_amounts(kind.effects_on(load_profile(name)), 1.0)
 
 
 def test_limits_are_for_causes_that_exist() -> None:

@@ -22,7 +22,10 @@ def _info(kind: FaultKind) -> FaultKindInfo:
         repair=kind.repair,
         source=kind.source,
         shape=kind.shape.kind.value,
-        causes={effect.cause: effect.amount for effect in kind.effects},
+        causes={
+            effect.cause + ("_per_v" if effect.of_supply else ""): effect.amount
+            for effect in kind.effects
+        },
         rise_s=kind.shape.rise_s,
         on_s=kind.shape.on_s,
         off_s=kind.shape.off_s,

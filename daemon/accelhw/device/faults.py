@@ -12,7 +12,7 @@ from typing import Protocol
 import msgspec
 import numpy as np
 
-from accelhw.device.afflict import loss_to_ber_db
+from accelhw.device.aim import loss_to_ber_db
 from accelhw.device.dma import EngineRefusal
 from accelhw.device.ecc import ROW_BYTES, Ecc, RowState
 from accelhw.device.port import Port
@@ -85,7 +85,7 @@ class CardFaults:
             fault = request_of(command).fault(self._profile, command.begun_ns)
             scales = self._solved(command, fault)
             for scale in scales:
-                check_amounts(fault.kind, scale)
+                check_amounts(fault.effects, scale)
         except FaultRefused as refused:
             raise EngineRefusal(refused.code, refused.detail) from refused
         if fault.kind.crossing is not None and not self._port(fault).has_plug:
@@ -127,7 +127,7 @@ class CardFaults:
 
     def _begin(self, info: FaultInfo) -> None:
         self._infos[info.fault_id] = info
-        self._injector.start(fault_of(info))
+        self._injector.start(fault_of(info, self._profile))
 
     def _end(self, fault_id: str, state: str) -> None:
         info = msgspec.structs.replace(self._infos.pop(fault_id), state=state)
@@ -181,7 +181,7 @@ class CardFaults:
         """Rows of HBM go bad at once; that is no cause that could be taken back."""
         ecc = self._ecc
         dice = np.random.Generator(np.random.PCG64(np.random.SeedSequence(fault.seed)))
-        wanted = {effect.cause: effect.amount for effect in fault.kind.effects}
+        wanted = {effect.cause: effect.amount for effect in fault.effects}
         for cause in ROW_CAUSES:
             count = round(wanted.get(cause, 0.0) * fault.scale)
             if not count:
@@ -250,13 +250,14 @@ def info_of(command: InjectFault, fault: ActiveFault, scales: tuple[float, ...])
     )
 
 
-def fault_of(info: FaultInfo) -> ActiveFault:
+def fault_of(info: FaultInfo, profile: Profile) -> ActiveFault:
     """The fault that an info tells of: the same as on the day it was injected."""
     kind = CATALOGUE[info.kind]
     _, _, oe = info.subject.partition("/oe")
     return ActiveFault(
         id=info.fault_id,
         kind=kind,
+        effects=kind.effects_on(profile),
         oe=int(oe) if oe else None,
         lanes=info.lanes,
         shape=shaped(kind.shape, info.shape, info.ramp_s),

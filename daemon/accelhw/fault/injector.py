@@ -10,7 +10,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from accelhw.fault.kinds import Crossing, FaultKind
+from accelhw.fault.kinds import Crossing, Effect, FaultKind
 from accelhw.fault.shapes import Shape
 
 NS = 1_000_000_000
@@ -29,6 +29,7 @@ class ActiveFault:
 
     id: str
     kind: FaultKind
+    effects: tuple[Effect, ...]  # of the kind, on this card
     oe: int | None  # None: the card
     lanes: tuple[int, ...]
     shape: Shape
@@ -63,7 +64,7 @@ class ActiveFault:
         strength = self.shape.strength(elapsed_s, self.seed)
         is_past = self.shape.is_past(elapsed_s)
         found = {}
-        for effect in self.kind.effects:
+        for effect in self.effects:
             if effect.cause in CONDITIONS:
                 amount = float(strength > 0.5)
             elif effect.cause in WORST:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from accelhw.fault.shapes import Shape
@@ -49,6 +49,13 @@ class Effect:
     cause: str
     amount: float
     after: float = 0.0
+    of_supply: bool = False  # the amount is a share of the optics' supply voltage
+
+    def on(self, profile: Profile) -> Effect:
+        """The same, in the unit of its cause."""
+        if not self.of_supply:
+            return self
+        return replace(self, amount=self.amount * profile.thermal.supply_v, of_supply=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +77,9 @@ class FaultKind:
     @property
     def is_on_card(self) -> bool:
         return self.where is Where.CARD
+
+    def effects_on(self, profile: Profile) -> tuple[Effect, ...]:
+        return tuple(effect.on(profile) for effect in self.effects)
 
     def lanes(self, named: tuple[int, ...], profile: Profile) -> tuple[int, ...]:
         """The lanes of a port it acts on. Without a name: all, or the first.

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from zlib import crc32
 
 from accelhw.fault.catalogue import CATALOGUE
 from accelhw.fault.injector import ActiveFault
-from accelhw.fault.kinds import FaultKind
+from accelhw.fault.kinds import Effect, FaultKind
 from accelhw.fault.shapes import BadShape, Shape, shaped
 from accelhw.model.ids import NAME, BadAddress, LaneId, PortId, nearest
 from accelhw.model.profile import Profile, load_profile, profile_names
@@ -24,7 +25,7 @@ LIMITS: dict[str, tuple[float, float]] = {
     "rx_penalty_db": (0.0, 40.0),
     "crosstalk_penalty_db": (0.0, 20.0),
     "rx_monitor_error_db": (-10.0, 10.0),
-    "laser_wear_ratio": (0.0, 2.0),
+    "laser_wear_ratio": (0.0, 0.95),
     "tec_rise_c": (0.0, 80.0),
     "ring_error_k": (0.0, 30.0),
     "ambient_rise_c": (0.0, 80.0),
@@ -96,11 +97,12 @@ class FaultRequest:
         shape = self._shape(kind)
         if not (math.isfinite(self.duration_s) and self.duration_s >= 0.0):
             raise FaultRefused("BAD_FAULT", f"{self.duration_s:g} s is no duration")
-        self._check_scale(kind)
+        self._check_scale(kind.effects_on(profile))
         self._check_target(kind)
         return ActiveFault(
             id=self.id,
             kind=kind,
+            effects=kind.effects_on(profile),
             oe=None if kind.is_on_card else place.oe,
             lanes=lanes,
             shape=shape,
@@ -143,13 +145,13 @@ class FaultRequest:
         except BadShape as error:
             raise FaultRefused("BAD_FAULT", str(error)) from error
 
-    def _check_scale(self, kind: FaultKind) -> None:
+    def _check_scale(self, effects: Sequence[Effect]) -> None:
         if not (math.isfinite(self.scale) and self.scale > 0.0):
             raise FaultRefused(
                 "BAD_FAULT",
                 f"a scale of {self.scale:g}: loss cannot be negative; use a factor above 0",
             )
-        check_amounts(kind, self.scale)
+        check_amounts(effects, self.scale)
 
     def _check_target(self, kind: FaultKind) -> None:
         if self.target_ber == 0.0:
@@ -196,9 +198,9 @@ def incoming_db(kind: FaultKind) -> float:
     return sum(effect.amount for effect in kind.effects if effect.cause in INCOMING_DB)
 
 
-def check_amounts(kind: FaultKind, scale: float) -> None:
+def check_amounts(effects: Sequence[Effect], scale: float) -> None:
     """Raises FaultRefused when a cause would go where there is no such thing."""
-    for effect in kind.effects:
+    for effect in effects:
         low, high = LIMITS.get(effect.cause, (-math.inf, math.inf))
         amount = effect.amount * scale
         if not low <= amount <= high:
