@@ -32,6 +32,7 @@ NOUNS = {
     "bench": "bench",
     "event": "event",
     "fault": "fault",
+    "scenario": "scenario",
     "completion": "completion",
     "version": "version",
 }

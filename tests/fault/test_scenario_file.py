@@ -10,6 +10,7 @@ from accelhw.fault.scenariorack import Rack
 from accelhw.fault.scenariotime import SECOND_NS, BadSpan, parse_span, show_span
 from accelhw.model.config import Config
 from accelhw.model.ids import LaneId, PortId
+from accelhw.model.profile import load_profile
 
 from .scenarios import FLEET, do, expect, mistakes, read
 
@@ -320,7 +321,9 @@ def test_a_fault_may_come_again_when_it_was_taken_away(between: str) -> None:
 
 
 def test_a_live_rack_stands_for_the_topology() -> None:
-    rack = Rack({"left": (1, 4), "right": (1, 4)}, frozenset({PortId("left", 0)}))
+    rack = Rack(
+        dict.fromkeys(("left", "right"), load_profile("single")), frozenset({PortId("left", 0)})
+    )
     text = '[[do]]\naction = "retrain"\non = "left/oe0"\nat = 1\n'
     assert read(text, rack=rack).topology is None
     assert mistakes(text.replace("left", "right"), rack=rack) == [

@@ -22,9 +22,9 @@ from accelhw.fault.scenario import (
 from accelhw.fault.scenarioplace import read_targets, span, span_of
 from accelhw.fault.scenariorack import Rack
 from accelhw.fault.scenariotime import SECOND_NS, show_span
-from accelhw.model.ids import LaneId, PortId
+from accelhw.model.ids import BadAddress, LaneId, PortId, check_name
 from accelhw.model.profile import load_profile
-from accelhw.model.tomltable import Table, shown
+from accelhw.model.tomltable import Table, shown, split
 
 FIT_HOURS = 1e9  # a FIT is one failure of one thing in so many hours
 PER_HOUR_MAX = 3600.0
@@ -60,6 +60,10 @@ def read_lines(
         line = _read_line(table, number, rack, faults, shapes, ends_ns)
         name = table.text("name", "dirt")
         if name is not None:
+            try:
+                check_name(name, "line")
+            except BadAddress as error:
+                table.complain("name", *split(error))
             if name in names:
                 words = f"a second line named {name!r}, after line {names[name]}"
                 table.complain("name", words, "name it otherwise")
@@ -103,7 +107,8 @@ def _read_line(
             level = Level(faults[fault].where.value)
             targets = _narrow(table, targets, rack, level)
             _check_level(table, fault, FITTING[level], targets)
-            _check_strength(table, faults[fault], settings)
+            if len(table.mistakes) == before and rack is not None:
+                _check_strength(table, faults[fault], targets, settings, rack)
     elif what is not None:
         _refuse(table, SETTINGS, "only a fault has it")
     if len(table.mistakes) > before or when is None:
@@ -191,23 +196,32 @@ def _read_settings(table: Table, shapes: Sequence[str]) -> FaultSettings:
     return FaultSettings(shape, ramp_ns, scale, target)
 
 
-def _check_strength(table: Table, kind: FaultKind, settings: FaultSettings) -> None:
-    """What the injector would refuse, said before anything starts."""
-    request = FaultRequest(
-        "check",
-        kind.id,
-        "card0" if kind.is_on_card else "card0/oe0",
-        shape=settings.shape or "",
-        ramp_s=(settings.ramp_ns or 0) / SECOND_NS,
-        scale=1.0 if settings.scale is None else settings.scale,
-        target_ber=settings.target_ber or 0.0,
-    )
-    try:
-        request.fault(load_profile("oio"), begun_ns=0)  # amounts are judged alike on all
-    except FaultRefused as error:
-        keys = [key for key in ("scale", "target_ber", "ramp", "shape") if key in table.values]
-        problem, _, remedy = error.detail.partition("; ")
-        table.complain(keys[0] if keys else "fault", problem, remedy or "use another amount")
+def _check_strength(
+    table: Table, kind: FaultKind, targets: Targets, settings: FaultSettings, rack: Rack
+) -> None:
+    """What cards of these profiles would refuse, said before anything starts."""
+    first_of: dict[str, Subject] = {}
+    for subject in targets.subjects:
+        card = subject if isinstance(subject, str) else _port_of(subject).card
+        first_of.setdefault(rack.cards[card].name, subject)
+    for name, subject in first_of.items():
+        request = FaultRequest(
+            "check",
+            kind.id,
+            str(subject),
+            shape=settings.shape or "",
+            ramp_s=(settings.ramp_ns or 0) / SECOND_NS,
+            scale=1.0 if settings.scale is None else settings.scale,
+            target_ber=settings.target_ber or 0.0,
+        )
+        try:
+            request.fault(load_profile(name), begun_ns=0)
+        except FaultRefused as error:
+            keys = [key for key in ("scale", "target_ber", "ramp", "shape") if key in table.values]
+            problem, _, remedy = error.detail.partition("; ")
+            words = remedy or "use another amount, or another place"
+            table.complain(keys[0] if keys else "fault", problem, words)
+            return
 
 
 def _narrow(table: Table, targets: Targets, rack: Rack | None, level: Level) -> Targets:
@@ -222,7 +236,7 @@ def _narrow(table: Table, targets: Targets, rack: Rack | None, level: Level) -> 
     chosen: list[Subject] = []
     for subject in targets.subjects:
         assert isinstance(subject, PortId)
-        _, count = rack.cards[subject.card]
+        count = rack.cards[subject.card].lanes_per_oe
         for place, lane in enumerate(lanes):
             if not 0 <= lane < count:
                 has = f"use 0 to {count - 1}" if count > 1 else "its only lane is 0"

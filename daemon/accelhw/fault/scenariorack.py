@@ -14,6 +14,7 @@ from functools import cached_property
 from accelhw.fault.scenario import Level, Subject
 from accelhw.model.config import Config
 from accelhw.model.ids import BadAddress, LaneId, PortId, nearest
+from accelhw.model.profile import Profile
 
 WORDS = {"all cards": "*", "all ports": "*/*", "all lanes": "*/*/*"}
 _LEVELS = (Level.CARD, Level.PORT, Level.LANE)
@@ -21,16 +22,16 @@ _LEVELS = (Level.CARD, Level.PORT, Level.LANE)
 
 @dataclass(frozen=True)
 class Rack:
-    """What there is: engines and lanes of each card, and the ports with a fibre."""
+    """What there is: cards of some profile, and the ports with a fibre."""
 
-    cards: Mapping[str, tuple[int, int]]  # engines, lanes of each
+    cards: Mapping[str, Profile]
     plugged: frozenset[PortId]
 
     @classmethod
     def of(cls, config: Config) -> Rack:
         ends = (end for fibre in config.fibres for end in (fibre.a, fibre.b) if end is not None)
         return cls(
-            {card.name: (card.profile.oes, card.profile.lanes_per_oe) for card in config.cards},
+            {card.name: card.profile for card in config.cards},
             frozenset(end.port for end in ends),
         )
 
@@ -39,8 +40,8 @@ class Rack:
         """With a fibre, in order of cards and engines."""
         return tuple(
             port
-            for card, (oes, _) in self.cards.items()
-            for port in (PortId(card, oe) for oe in range(oes))
+            for card, profile in self.cards.items()
+            for port in (PortId(card, oe) for oe in range(profile.oes))
             if port in self.plugged
         )
 
@@ -76,7 +77,7 @@ class Rack:
             raise BadAddress(f"{text!r}: there is no card {card!r}; {remedy}")
         if level is Level.CARD:
             return card
-        oes, lanes = self.cards[card]
+        oes, lanes = self.cards[card].oes, self.cards[card].lanes_per_oe
         lane = LaneId.parse(text) if level is Level.LANE else None
         port = lane.port if lane is not None else PortId.parse(text)
         if port.oe >= oes:
@@ -94,7 +95,7 @@ class Rack:
         return lane
 
     def _matching(self, parts: list[str]) -> Iterator[Subject]:
-        for card, (_, lanes) in self.cards.items():
+        for card, profile in self.cards.items():
             if not fnmatchcase(card, parts[0]):
                 continue
             if len(parts) == 1:
@@ -106,16 +107,26 @@ class Rack:
                 if len(parts) == 2:
                     yield port
                     continue
-                for index in range(lanes):
+                for index in range(profile.lanes_per_oe):
                     if fnmatchcase(f"lane{index}", parts[2]):
                         yield LaneId(port, index)
 
     def _ports_of(self, card: str) -> Iterator[PortId]:
-        oes, _ = self.cards[card]
-        return (port for oe in range(oes) if (port := PortId(card, oe)) in self.plugged)
+        ports = (PortId(card, oe) for oe in range(self.cards[card].oes))
+        return (port for port in ports if port in self.plugged)
 
     def _known(self) -> str:
         names = list(self.cards)
         if len(names) > 4:
             return f"there are {names[0]} to {names[-1]}"
         return f"known are {', '.join(names)}" if names else "there are no cards"
+
+
+def subject_of(text: str) -> Subject | None:
+    """What an address names; None for what is no address, as "chassis/x"."""
+    try:
+        if text.count("/") == 2:
+            return LaneId.parse(text)
+        return PortId.parse(text) if "/" in text else text
+    except BadAddress:
+        return None

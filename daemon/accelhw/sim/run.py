@@ -16,6 +16,7 @@ from accelhw.fault.catalogue import CATALOGUE
 from accelhw.fault.scenario import DIRT, REPLUG, Action, Level, Scenario, Subject, Targets
 from accelhw.fault.scenariofigures import BY_NAME
 from accelhw.fault.scenariojudge import Judge, Outcome
+from accelhw.fault.scenariorack import subject_of
 from accelhw.fault.scenariotime import show_span
 from accelhw.fault.scenariotimeline import Moment, choose, does_what, unroll
 from accelhw.interface.messages import FaultInfo, InjectFault
@@ -292,7 +293,7 @@ class Run:
 
     def _on_event(self, told: Told) -> None:
         self._events[told.kind] += 1
-        self._judge.event(told.time_ns, told.kind, _subject(told.subject), told.detail)
+        self._judge.event(told.time_ns, told.kind, subject_of(told.subject), told.detail)
         if self._outputs is not None:
             self._outputs.events.write(
                 told.time_ns + self.options.start_ns,
@@ -310,7 +311,7 @@ class Run:
     def _on_fault(self, info: FaultInfo) -> None:
         self._faults[info.state] += 1
         self._truth.change(info)
-        subject = _subject(info.subject)
+        subject = subject_of(info.subject)
         for port, story in self._stories.items():
             if info.state == "ACTIVE" and (port == subject or port.card == subject):
                 story.faults += 1
@@ -453,15 +454,6 @@ def _card_of(moment: Moment) -> str:
     subject = moment.subject
     assert subject is not None
     return subject if isinstance(subject, str) else subject.card
-
-
-def _subject(text: str) -> Subject | None:
-    try:
-        if text.count("/") == 2:
-            return LaneId.parse(text)
-        return PortId.parse(text) if "/" in text else text
-    except ValueError:
-        return None
 
 
 def _covers(moment: Moment, info: FaultInfo) -> bool:

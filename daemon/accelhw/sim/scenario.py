@@ -1,10 +1,10 @@
-"""python -m accelhw.sim.scenario: scenarios without a daemon. JSON lines out, for a program to show.
+"""python -m accelhw.sim.scenario: scenarios, for a program that shows them: JSON lines out.
 
     check FILE [--rack]   what the scenario holds; with --rack a real rack is told on stdin
     run FILE              in simulated time: progress, then the result
-    live FILE             the plan for a real rack; then judges what is told on stdin
+    live FILE             the plan for a real rack, told on stdin; then judges what is told there
 
-Exit code 0: good; 1: not as expected; 2: mistakes, one a line on stderr; 130: interrupted.
+Exit code 0: good; 1: not as expected; 2: `mistakes` or an `error` were said; 130: interrupted.
 """
 
 from __future__ import annotations
@@ -24,15 +24,14 @@ from accelhw.fault.scenariofile import Known, load
 from accelhw.fault.scenariorack import Rack
 from accelhw.fault.scenariotime import BadSpan, parse_span, show_span
 from accelhw.fault.shapes import ShapeKind
-from accelhw.model.configfile import SEED_MAX, render
+from accelhw.model.configfile import SEED_MAX
 from accelhw.model.event import EVENT_KINDS
 from accelhw.model.ids import PortId
+from accelhw.model.profile import UnknownProfile, load_profile
 
 FALSE, USAGE, INTERRUPTED = 1, 2, 130
 PROGRESS_S = 0.2  # between two lines of progress
-KNOWN = Known(
-    CATALOGUE, tuple(shape.value for shape in ShapeKind), tuple(EVENT_KINDS), LEVELS
-)
+KNOWN = Known(CATALOGUE, tuple(shape.value for shape in ShapeKind), tuple(EVENT_KINDS), LEVELS)
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -44,6 +43,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--step")
     parser.add_argument("--out", type=Path)
     parser.add_argument("--rack", action="store_true")
+    parser.add_argument("--speed", type=float, default=1.0)
     chosen = parser.parse_args(arguments)
     try:
         match chosen.verb:
@@ -51,12 +51,7 @@ def main(arguments: list[str] | None = None) -> int:
                 return _check(chosen)
             case "run":
                 return _run(chosen)
-        from accelhw.sim.live import judge_live
-
-        scenario = _read(chosen, _rack_told())
-        return judge_live(
-            scenario, _seed(chosen, scenario), _duration_ns(chosen, scenario), sys.stdin, say
-        )
+        return _live(chosen)
     except KeyboardInterrupt:
         return INTERRUPTED
 
@@ -66,7 +61,7 @@ def say(**message: Any) -> None:
 
 
 def _fail(text: str) -> NoReturn:
-    print(text, file=sys.stderr)
+    say(error=text)
     sys.exit(USAGE)
 
 
@@ -80,11 +75,15 @@ def _read(chosen: argparse.Namespace, rack: Rack | None = None) -> Scenario:
     except (OSError, UnicodeDecodeError) as error:
         _fail(f"{path}: {getattr(error, 'strerror', None) or 'it is no text'}")
     for_ns = _span(chosen.duration, "--for") if chosen.duration is not None else None
-    found = load(
-        text, KNOWN, lambda name: (path.parent / name).read_text("utf-8"), rack, for_ns
-    )
+    found = load(text, KNOWN, lambda name: (path.parent / name).read_text("utf-8"), rack, for_ns)
     if isinstance(found, list):
-        _fail(render(found, str(path)))
+        say(
+            mistakes=[
+                {"line": m.line, "key": m.key, "problem": m.problem, "remedy": m.remedy}
+                for m in found
+            ]
+        )
+        sys.exit(USAGE)
     return found
 
 
@@ -124,9 +123,12 @@ def _duration_ns(chosen: argparse.Namespace, scenario: Scenario) -> int:
 
 
 def _rack_told() -> Rack:
-    """From the first line of stdin: {"cards": {"card0": [engines, lanes]}, "plugged": [...]}."""
+    """From the first line of stdin: {"cards": {"card0": "oio"}, "plugged": ["card0/oe0"]}."""
     told = json.loads(sys.stdin.readline())
-    cards = {name: (oes, lanes) for name, (oes, lanes) in told["cards"].items()}
+    try:
+        cards = {card: load_profile(name) for card, name in told["cards"].items()}
+    except UnknownProfile as unknown:
+        _fail(f"the rack has a card of profile {unknown.name!r}, which is unknown here")
     return Rack(cards, frozenset(PortId.parse(text) for text in told["plugged"]))
 
 
@@ -158,7 +160,7 @@ def _check(chosen: argparse.Namespace) -> int:
             "duration": None if duration_ns is None else show_span(duration_ns),
             "cards": len(rack.cards),
             "ports": len(rack.ports),
-            "lanes": sum(rack.cards[port.card][1] for port in rack.ports),
+            "lanes": sum(rack.cards[port.card].lanes_per_oe for port in rack.ports),
             "lines": len(scenario.lines),
             "moments": moments,
             "expectations": len(scenario.expectations),
@@ -200,6 +202,26 @@ def _run(chosen: argparse.Namespace) -> int:
         raise
     say(result=result, took_s=round(time.monotonic() - begun_s, 3))
     return 0 if result["met"] else FALSE
+
+
+# ---- live ----------------------------------------------------------------------------------------
+
+
+def _live(chosen: argparse.Namespace) -> int:
+    from accelhw.sim.live import LiveRun
+
+    scenario = _read(chosen, _rack_told())
+    seed, duration_ns = _seed(chosen, scenario), _duration_ns(chosen, scenario)
+    run = LiveRun(scenario, seed, duration_ns, chosen.speed)
+    say(plan=run.plan())
+    for line in sys.stdin:
+        told = json.loads(line)
+        run.hear(told)
+        if "end_s" in told:
+            result = run.finish(told)
+            say(result=result)
+            return 0 if result["met"] else FALSE
+    return INTERRUPTED  # Whoever carried it out is gone.
 
 
 if __name__ == "__main__":

@@ -27,6 +27,7 @@ class Truth:
         self.far: list[str] = [NOTHING] * len(lanes)
         self.active: dict[str, FaultInfo] = {}
         self._injectors: dict[str, Injector] = {}
+        self._profile = {card.name: card.profile for card in config.cards}
         self._fitted = {card.name: card.profile.lanes_per_oe for card in config.cards}
         self._place = {lane: place for place, lane in enumerate(lanes)}
         self._watched: dict[PortId, list[int]] = {}
@@ -39,7 +40,7 @@ class Truth:
         """A fault began, or is over."""
         injector = self._injectors.setdefault(_card(info), Injector())
         if info.state == "ACTIVE":
-            injector.start(fault_of(info))
+            injector.start(fault_of(info, self._profile[_card(info)]))
             self.active[info.fault_id] = info
         else:
             injector.clear(info.fault_id)
