@@ -13,7 +13,7 @@ JOBS ?= 2
 export PYTHONDONTWRITEBYTECODE ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-system bench sim check format proto golden dashboards clean
+.PHONY: help demo test test-system bench sim check format proto golden reference dashboards clean
 
 help: ## this list
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1|/' | column -t -s '|'
@@ -68,6 +68,10 @@ proto: $(VENV)/.dev ## make sdk/accel/v1/ from proto/
 
 golden: $(VENV)/.dev ## rewrite tests/golden/; the diff is the review
 	@tools/in-namespace.sh $(BIN)/python -m pytest -q -m "not system" --golden tests $(ARGS)
+
+reference: $(VENV)/.dev ## make docs/reference/ and docs/path-comparison.md from the code
+	$(BIN)/python tools/fault_reference.py docs/reference/faults.md
+	$(BIN)/python tools/path_comparison.py docs/path-comparison.md
 
 dashboards: $(VENV)/.dev ## make monitoring/dashboards/*.json
 	$(BIN)/python monitoring/dashboards/links_and_lanes.py

@@ -27,6 +27,7 @@ ROOMS: dict[str, tuple[str, ...]] = {
         "accelhw.optics",
         "accelhw.wire",
         "accelhw.link",
+        "accelhw.fault",  # what befalls its parts
         "accelhw.transport.base",  # the protocol that a data port is handed, not a transport
         "accelhw.interface.tables",  # the rows that a part shows itself in
         "accelhw.interface.messages",  # transfers are posted and reported in its values

@@ -28,7 +28,11 @@ NOUNS = {
     "topo": "topo",
     "cp": "cp",
     "transfer": "transfer",
+    "diag": "diag",
+    "bench": "bench",
     "event": "event",
+    "fault": "fault",
+    "scenario": "scenario",
     "completion": "completion",
     "version": "version",
 }

@@ -26,12 +26,14 @@ _LANE = re.compile(
 )
 _REGION = re.compile(rf"(?:({_NAME}):|cards/({_NAME})/regions/)({_NAME})(?:\+(.*))?")
 _TRANSFER = re.compile(r"(?:transfers/)?([0-9a-f]{1,64})")
+_DIAG = re.compile(r"(?:diags/)?([A-Za-z0-9][A-Za-z0-9_.-]{0,62})")
+_FAULT = re.compile(r"(?:faults/)?([a-z0-9][a-z0-9-]{0,31})")
 _SHORT = (
     (re.compile(r"cards/([^/]+)/engines/([^/]+)/lanes/([^/]+)"), r"\1/\2/\3"),
     (re.compile(r"cards/([^/]+)/(?:engines|links)/([^/]+)"), r"\1/\2"),
     (re.compile(r"cards/([^/]+)/regions/([^/]+)"), r"\1:\2"),
     (re.compile(r"cards/([^/]+)/channelMap"), r"\1"),
-    (re.compile(r"(?:cards|transfers)/([^/]+)"), r"\1"),
+    (re.compile(r"(?:cards|transfers|diags|faults|faultKinds)/([^/]+)"), r"\1"),
 )
 
 
@@ -163,6 +165,35 @@ def transfer_name(text: str) -> str:
     if match is None:
         raise BadAddress(f"{text!r} is not a transfer; accelctl transfer list shows them")
     return f"transfers/{match[1]}"
+
+
+def diag_name(text: str) -> str:
+    """`3f2a` or `diags/3f2a` to the resource name."""
+    match = _DIAG.fullmatch(text)
+    if match is None:
+        raise BadAddress(f"{text!r} is not a test; accelctl diag list shows them")
+    return f"diags/{match[1]}"
+
+
+def fault_name(text: str) -> str:
+    """`3f2a91` or `faults/3f2a91` to the resource name."""
+    match = _FAULT.fullmatch(text)
+    if match is None:
+        raise BadAddress(f"{text!r} is not a fault; accelctl fault list shows them")
+    return f"faults/{match[1]}"
+
+
+def subject_name(text: str) -> str:
+    """A card, a port or a lane to the resource name that a fault is given with."""
+    for kind in (CardAddress, LaneAddress, PortAddress):
+        try:
+            place = kind.parse(text)
+        except BadAddress:
+            continue
+        return place.link_name if isinstance(place, PortAddress) else place.name
+    raise BadAddress(
+        f"{text!r} is not a card, a port or a lane; try card0, card0/oe1 or card0/oe1/lane3"
+    )
 
 
 def short(name: str) -> str:

@@ -12,7 +12,9 @@ from accel.wire import Wire
 
 if TYPE_CHECKING:
     from accel.card import Cards
+    from accel.diag import Diags
     from accel.event import Events
+    from accel.fault import Faults
     from accel.link import Links
     from accel.memory import Regions
     from accel.optics import Engines, Lanes
@@ -93,10 +95,22 @@ class Client:
         return Transfers(self._wire)
 
     @cached_property
+    def diags(self) -> Diags:
+        from accel.diag import Diags
+
+        return Diags(self._wire)
+
+    @cached_property
     def events(self) -> Events:
         from accel.event import Events
 
         return Events(self._wire)
+
+    @cached_property
+    def faults(self) -> Faults:
+        from accel.fault import Faults
+
+        return Faults(self._wire)
 
     def host(self) -> Any:
         """The host as a whole (`accel.v1.Host`): daemon, chassis, workers, budget."""

@@ -7,6 +7,7 @@ unspecified enum. A zero that was measured stays.
 
 from __future__ import annotations
 
+import base64
 import re
 from datetime import UTC, datetime
 from functools import cache
@@ -61,16 +62,24 @@ def to_plain(message: Any) -> dict[str, Any]:
         elif field.enum_type is not None:
             if value:
                 out[field.name] = _value(field, value)
+        elif isinstance(value, bytes):
+            if value:
+                out[field.name] = _text(value)
         elif value != "":
             out[field.name] = value
     return out
+
+
+def _text(value: bytes) -> str:
+    """Base64, as proto3 writes bytes in JSON."""
+    return base64.b64encode(value).decode()
 
 
 def _value(field: Any, value: Any) -> Any:
     if field.enum_type is not None:
         return _word(field.enum_type, value)
     if field.message_type is None:
-        return value
+        return _text(value) if isinstance(value, bytes) else value
     match field.message_type.full_name:
         case "google.protobuf.Timestamp":
             return rfc3339(value)

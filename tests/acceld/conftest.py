@@ -17,6 +17,7 @@ from google.rpc import error_details_pb2, status_pb2
 from accel.v1 import (
     card_pb2_grpc,
     event_pb2_grpc,
+    fault_pb2_grpc,
     host_pb2_grpc,
     link_pb2_grpc,
     memory_pb2,
@@ -104,6 +105,7 @@ class Daemon:
             ("optics", optics_pb2_grpc.OpticsServiceStub),
             ("transfers", transfer_pb2_grpc.TransferServiceStub),
             ("events", event_pb2_grpc.EventServiceStub),
+            ("faults", fault_pb2_grpc.FaultServiceStub),
         ):
             setattr(self, name, module(self._channel))
 
@@ -114,6 +116,7 @@ class Daemon:
     optics: Any = None
     transfers: Any = None
     events: Any = None
+    faults: Any = None
 
     async def stop(self) -> None:
         if self._channel is not None:

@@ -34,10 +34,15 @@ from accelhw.interface.messages import (
     CancelTransfer,
     CardInfo,
     ChannelMapEntry,
+    ClearFault,
     Completion,
     Event,
+    FaultChanged,
+    FaultInfo,
+    FaultKindInfo,
     FibreInfo,
     Hello,
+    InjectFault,
     PortInfo,
     Refused,
     RegisterWindow,
@@ -60,6 +65,16 @@ from accelhw.model.transfer import TransferError, TransferKind, TransferState
 
 EPOCH_NS = 1_700_000_000_000_000_000  # all times of this hardware are made up, for golden files
 GIB = 1 << 30
+FAULT_KINDS = (
+    FaultKindInfo(
+        "bent_fibre", "port", "A bend.", "less light", "the same", "straighten it", "a choice",
+        "step", {"rx_path_loss_db": 6.0, "tx_path_loss_db": 6.0}, aims=True,
+    ),
+    FaultKindInfo(
+        "hbm_dbe", "card", "A bad row.", "an error", "nothing", "reset", "a choice", "poisson",
+        {"hbm_bad_rows": 1.0}, on_s=0.5, off_s=60.0,
+    ),
+)  # fmt: skip
 
 
 @dataclass
@@ -212,6 +227,7 @@ class FakeHardware:
         self.journal: list[Event] = []
         self.windows: dict[tuple[str, int], WindowInfo] = {}
         self.transfers: dict[str, TransferInfo] = {}
+        self.faults: dict[str, FaultInfo] = {}
         self._started: dict[str, StartTransfer] = {}
         self.maps = {
             info.name: tuple(
@@ -272,7 +288,7 @@ class FakeHardware:
         welcome = Welcome(
             INTERFACE_VERSION, self.boot_id, os.getpid(), EPOCH_NS, self.budget_bytes, self.infos,
             tuple(self.transfers.values()), tuple(self.windows.values()), self.maps,
-            len(self.journal), 1, self.rows,
+            len(self.journal), 1, self.rows, FAULT_KINDS, tuple(self.faults.values()),
         )  # fmt: skip
         await send_bare(sock, welcome, (self._tables_fd, *self._hbm))
         self._channel = await Channel.over(sock, decode)
@@ -331,11 +347,35 @@ class FakeHardware:
                     self.set_link(card, oe, LinkState.DOWN, DownReason.ADMIN_DOWN)
             case SetChannelMap(_, card, entries):
                 self.maps[card] = entries
+            case InjectFault():
+                if command.kind not in [kind.id for kind in FAULT_KINDS]:
+                    return "UNKNOWN_FAULT"
+                self._begin_fault(command)
+            case ClearFault(_, fault_id):
+                if fault_id not in self.faults:
+                    return "UNKNOWN_FAULT"
+                self.end_fault(fault_id, "CLEARED")
             case ResetCard(_, card):
                 row = next(c for c in self.infos if c.name == card).card_row
                 self.tables.card["resets"][row] += 1
                 self.emit("CARD_RESET", card)
         return ""
+
+    def _begin_fault(self, command: InjectFault) -> None:
+        on_card = "/" not in command.subject
+        info = FaultInfo(
+            command.fault_id, command.kind, command.subject,
+            () if on_card else command.lanes or tuple(range(self.lanes)),
+            command.shape or "step", 0, EPOCH_NS + len(self.faults) * 10**9, command.seed or 0,
+            command.duration_s, command.ramp_s, command.scale, (), command.target_ber,
+            command.address,
+        )  # fmt: skip
+        self.faults[info.fault_id] = info
+        self._send(FaultChanged(info))
+
+    def end_fault(self, fault_id: str, state: str = "ENDED") -> None:
+        info = self.faults.pop(fault_id)
+        self._send(FaultChanged(msgspec.structs.replace(info, state=state)))
 
     def _train(self, command: TrainPort) -> None:
         for phase in (TrainingPhase.SEEK, TrainingPhase.LOCK, TrainingPhase.MAP):

@@ -25,6 +25,7 @@ from accel.v1 import (
     card_pb2_grpc,
     event_pb2,
     event_pb2_grpc,
+    fault_pb2_grpc,
     host_pb2,
     host_pb2_grpc,
     link_pb2,
@@ -36,6 +37,8 @@ from accel.v1 import (
     transfer_pb2,
     transfer_pb2_grpc,
 )
+
+from .fake_faults import FaultServicer, canned_faults
 
 EPOCH_S = 1_790_000_000  # 2026-09-21T14:13:20Z, when this chassis was switched on
 MIB = 1 << 20
@@ -76,6 +79,11 @@ def canned_cards() -> list[card_pb2.Card]:
             transfers_failed_total=0,
             worker=index,
             ready_time=stamp(1),
+            hbm_health=card_pb2.HbmHealth(
+                corrected_errors_total=[3, 1204][index],
+                uncorrectable_errors_total=index,
+                rows_pending=index,
+            ),
         )
         for index in (0, 1)
     ]
@@ -303,6 +311,7 @@ class State:
     channels: list[Any] = field(default_factory=canned_channels)
     transfers: list[Any] = field(default_factory=canned_transfers)
     events: list[Any] = field(default_factory=canned_events)
+    faults: list[Any] = field(default_factory=lambda: canned_faults(stamp(60), stamp(90)))
     regions: dict[str, Any] = field(default_factory=dict)
     memory: dict[str, bytearray] = field(default_factory=dict)
 
@@ -741,6 +750,10 @@ class FakeDaemon:
             (transfer_pb2_grpc.add_TransferServiceServicer_to_server, TransferServicer(self.state)),
             (event_pb2_grpc.add_EventServiceServicer_to_server, EventServicer(self.state)),
             (host_pb2_grpc.add_HostServiceServicer_to_server, HostServicer(self.state)),
+            (
+                fault_pb2_grpc.add_FaultServiceServicer_to_server,
+                FaultServicer(self.state.faults, stamp(120), refuse),
+            ),
         ):
             add(servicer, self._server)
         self._server.add_insecure_port(f"unix:{self.socket}")

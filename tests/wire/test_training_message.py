@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from accelhw.model.link import DownReason, LinkState, PeerId, TrainingPhase
+from accelhw.model.link import MODES, DownReason, LinkState, PeerId, TrainingPhase
 from accelhw.wire.carrier import CarrierMessage, LaneLight
 from accelhw.wire.frame import MalformedFrame
+from accelhw.wire.shape import LaneShape, TapRequest, TapResult
 from accelhw.wire.training import (
-    FECS,
     MODULATIONS,
     TrainingDecoder,
     TrainingMessage,
@@ -36,16 +36,26 @@ PEER = st.builds(
 )
 
 
+U8, TAP = st.integers(0, 255), st.integers(-100, 100)
+MODE_SET = st.integers(0, (1 << len(MODES)) - 1)
+SHAPE = st.builds(
+    LaneShape, U8, st.sampled_from(TapRequest), U8, st.sampled_from(TapResult), TAP, TAP, U16
+)
+
+
 @st.composite
 def training_messages(draw: st.DrawFn) -> TrainingMessage:
     lanes = draw(st.integers(1, 64))
     mask = st.integers(0, (1 << lanes) - 1)
     return TrainingMessage(
         draw(PEER), draw(U64), draw(U64), draw(U32), draw(st.sampled_from(TrainingPhase)),
-        draw(st.sampled_from(DownReason)), draw(LANE), lanes, draw(U32),
-        draw(st.sampled_from(MODULATIONS)), draw(st.sampled_from(FECS)), draw(U32),
-        draw(U64), draw(U64), draw(U64), draw(mask), draw(mask), draw(mask), draw(mask),
+        draw(st.sampled_from(DownReason)), draw(LANE), lanes, draw(st.integers(0, lanes - 1)),
+        draw(U32), draw(st.sampled_from(MODULATIONS)), draw(MODE_SET), draw(MODE_SET),
+        draw(st.sampled_from(MODES)), draw(U32), draw(U64), draw(U64), draw(U64),
+        draw(mask), draw(mask), draw(mask), draw(mask),
         tuple(draw(st.lists(LANE, min_size=lanes, max_size=lanes))),
+        draw(U16), draw(st.booleans()),
+        tuple(draw(st.just([]) | st.lists(SHAPE, min_size=lanes, max_size=lanes))),
     )  # fmt: skip
 
 

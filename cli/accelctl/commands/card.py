@@ -88,6 +88,7 @@ def _describe(card: Any) -> tuple[str, list[render.Field]]:
         ("HBM", f"{render.size(card.hbm_total_bytes)} {card.hbm_type}"),
         ("HBM allocated", render.size(card.hbm_allocated_bytes)),
         ("HBM resident here", render.size(card.hbm_resident_bytes)),
+        *_hbm_health(card),
         ("HBM bandwidth", f"{render.number(card.hbm_bandwidth_gbyte_per_s)} GB/s"),
         ("bus bandwidth", f"{render.number(card.bus_bandwidth_gbyte_per_s)} GB/s"),
         ("bus read", f"{render.count(card.bus_read_bytes_total)} bytes"),
@@ -100,6 +101,29 @@ def _describe(card: Any) -> tuple[str, list[render.Field]]:
         ("transfers failed", render.count(card.transfers_failed_total)),
         ("resets", render.count(card.resets_total)),
         ("worker", str(card.worker)),
+    ]
+
+
+def _hbm_health(card: Any) -> list[render.Field]:
+    if not card.HasField("hbm_health"):
+        return []
+    health = card.hbm_health
+    lost, pending = health.uncorrectable_errors_total, health.rows_pending
+    rows = [
+        (f"{health.rows_remapped} remapped", health.rows_remapped),
+        (f"{pending} out of use until the next reset", pending),
+        ("no spare row left in a bank: replace the card", health.remap_failed),
+    ]
+    return [
+        (
+            "HBM errors",
+            render.Cell(
+                f"{render.count(health.corrected_errors_total)} corrected,"
+                f" {render.count(lost)} uncorrectable",
+                "bad" if lost else "",
+            ),
+        ),
+        ("HBM rows", render.Cell(", ".join(text for text, is_so in rows if is_so), "warn")),
     ]
 
 

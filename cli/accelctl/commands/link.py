@@ -8,6 +8,7 @@ import rich_click as click
 
 from accel.address import short
 from accelctl import exits, render
+from accelctl.commands import diag
 from accelctl.options import Noun, command, examples, printed, viewed
 from accelctl.params import CARD, DURATION, PORT, SWAP
 from accelctl.render import Cell, Column
@@ -134,6 +135,45 @@ def train(session: Session, view: View, port: str) -> None:
         return
     code = exits.FALSE if state in ("FAILED", "DOWN") else exits.TIMED_OUT
     raise exits.Failed(f"{port} is {state}: {_reasons(link)}", code, link.reason.code)
+
+
+@command(cli, "prbs")
+@examples(
+    "accelctl link prbs card0/oe0",
+    "accelctl link prbs card0/oe0 --pattern prbs31 --for 2s --lanes 0-3",
+)
+@click.argument("port", type=PORT)
+@diag.pattern_option
+@diag.for_option
+@click.option("--lanes", type=diag.LANES, metavar="LANES", help="0,3 or 4-7; all unless told.")
+@diag.checker_option
+@diag.ber_option
+@diag.confidence_option
+@diag.force_option
+@diag.svg_option
+@printed
+def prbs(
+    session: Session,
+    view: View,
+    port: str,
+    pattern: str | None,
+    duration: float | None,
+    lanes: tuple[int, ...] | None,
+    checker: str,
+    target_ber: float | None,
+    confidence: float | None,
+    force: bool,
+    svg: str | None,
+) -> None:
+    """Send a pattern over a link in place of data and check it bit by bit.
+
+    The far end sends, this end checks. The link is down meanwhile, and trains again after.
+    """
+    diag.run_and_show(
+        session, view, port, "PRBS", svg, None, lanes=lanes or (), duration_s=duration,
+        pattern=pattern or "", checker=checker, target_ber=target_ber or 0.0,
+        confidence=confidence or 0.0, stop_early=target_ber is not None, force=force,
+    )  # fmt: skip
 
 
 @command(cli, "up")

@@ -31,8 +31,14 @@ REFUSALS: dict[str, tuple[type[Refusal], str]] = {
     "OUT_OF_RANGE": (OutOfRange, "BEYOND_HBM"),
     "BUSY": (WrongState, "REGION_BUSY"),
     "BAD_MAP": (InvalidRequest, "CHANNEL_MAP_INVALID"),
+    "UNKNOWN_FAULT": (NotFound, "FAULT_NOT_FOUND"),
+    "UNKNOWN_LANE": (NotFound, "LANE_NOT_FOUND"),
+    "BAD_FAULT": (InvalidRequest, "FAULT_INVALID"),
     "CARD_LOST": (Unavailable, "CARD_LOST"),
     "BAD_STATE": (WrongState, "BAD_STATE"),
+    "BAD_TEST": (InvalidRequest, "TEST_INVALID"),
+    "LINK_BUSY": (WrongState, "LINK_BUSY"),
+    "UNKNOWN_DIAG": (NotFound, "DIAG_NOT_FOUND"),
 }
 
 

@@ -12,7 +12,9 @@ import numpy as np
 import structlog
 from numpy.typing import NDArray
 
+from acceld.host.diag import Diags
 from acceld.host.events import EventLog
+from acceld.host.faults import Faults
 from acceld.host.hardware import Attachment, Hardware
 from acceld.host.links import Links
 from acceld.host.memory_broker import MemoryBroker
@@ -31,7 +33,9 @@ from acceld.store.store import Store
 from accelhw.interface.client import DeviceClient
 from accelhw.interface.messages import (
     INTERFACE_VERSION,
+    DiagProgress,
     Event,
+    FaultChanged,
     Hello,
     PortInfo,
     ResetCard,
@@ -66,6 +70,8 @@ class Host:
         self.transfers = Transfers(self.hardware, store, self.regions)
         self.operations = Operations(self.hardware, self.regions)
         self.links = Links(self.hardware, store)
+        self.diags = Diags(self.hardware)
+        self.faults = Faults(self.hardware)
         self.events = EventLog(self.hardware, store, says_events)
         self.broker = MemoryBroker(memory_socket)
         self.events.listeners.append(self._on_event)
@@ -94,6 +100,7 @@ class Host:
         # All that can be agreed on without asking comes first, so nobody sees half of it.
         lost, to_register = self.regions.take(attachment, same_boot)
         self.links.take(attachment)
+        self.faults.take(attachment)
         self.hardware.attachment = attachment
         if not same_boot and boot.boot_id:
             self.events.report(
@@ -136,8 +143,12 @@ class Host:
                         self.events.take(message)
                     case TransferProgress(transfer=info):
                         await self.transfers.on_progress(info)
+                    case DiagProgress(diag=diag):
+                        await self.diags.on_progress(diag)
                     case TrainingProgress():
                         self.links.on_training(message)
+                    case FaultChanged(fault=fault):
+                        self.faults.on_change(fault)
         finally:
             applying.cancel()
             await asyncio.wait([applying])
@@ -148,6 +159,7 @@ class Host:
         self.hardware.why_gone = client.why_lost or "detached"
         self.hardware.attachment = None
         self.broker.forget_all()
+        self.diags.lost("the emulated hardware was gone before it ended")
         if report:
             self.events.report(
                 Severity.ERROR,
@@ -161,6 +173,8 @@ class Host:
     def _on_event(self, event: StoredEvent) -> None:
         if event.kind.startswith(_MOVES_LINKS):
             self.links.changed.ring()
+        if event.kind == "FELL_OFF_BUS":
+            self.diags.lost("the card's worker died before it ended", event.subject)
 
     async def reset_card(self, name: str) -> None:
         """Links go down and train again, its transfers fail, HBM stays. Raises Refusal."""
@@ -217,6 +231,7 @@ class Host:
             newest_revision=self.store.newest_revision,
             store_durable=self.store.is_durable,
             metrics_address=self.metrics_address,
+            faults=self.faults.active(),
         )
 
     def _card_snapshot(self, attachment: Attachment, card: CardFacts) -> CardSnapshot:

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from accelhw.interface.messages import CardInfo, PortInfo
+from accelhw.interface.messages import CardInfo, FaultInfo, PortInfo
 from accelhw.interface.tables import CARD_STATES
 from accelhw.model.ids import PortId
 from accelhw.model.link import LinkState
@@ -187,6 +187,7 @@ class HostSnapshot:
     newest_revision: int
     store_durable: bool
     metrics_address: str = ""
+    faults: tuple[FaultInfo, ...] = ()  # injected
 
 
 def _link_state(value: int) -> LinkState:

@@ -68,6 +68,13 @@ def card(snapshot: CardSnapshot) -> card_pb2.Card:
         transfers_failed_total=int(row["transfers_failed"]),
         worker=info.worker,
         ready_time=timestamp(int(row["ready_since_ns"])),
+        hbm_health=card_pb2.HbmHealth(
+            corrected_errors_total=int(row["ecc_sbe"]),
+            uncorrectable_errors_total=int(row["ecc_dbe"]),
+            rows_remapped=int(row["rows_remapped"]),
+            rows_pending=int(row["rows_pending"]),
+            remap_failed=bool(row["remap_failed"]),
+        ),
     )
 
 

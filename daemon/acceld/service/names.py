@@ -10,6 +10,7 @@ from accelhw.model.ids import NAME, LaneId, PortId
 ANY = "-"
 _OE = re.compile(r"oe(0|[1-9][0-9]{0,2})")
 _LANE = re.compile(r"lane(0|[1-9][0-9]{0,2})")
+_FAULT = re.compile(r"[a-z0-9][a-z0-9-]{0,31}")
 _TRANSFER = re.compile(r"[0-9a-f]{1,64}")
 
 
@@ -39,6 +40,18 @@ def channel_map(card_name: str) -> str:
 
 def transfer(transfer_id: str) -> str:
     return f"transfers/{transfer_id}"
+
+
+def fault(fault_id: str) -> str:
+    return f"faults/{fault_id}"
+
+
+def fault_kind(kind: str) -> str:
+    return f"faultKinds/{kind}"
+
+
+def diag(diag_id: str) -> str:
+    return f"diags/{diag_id}"
 
 
 def _bad(name: str, what: str, example: str) -> InvalidRequest:
@@ -134,8 +147,32 @@ def parse_channel_map(name: str) -> str:
     return found
 
 
+def parse_diag(name: str) -> str:
+    (found,) = _parts(name, ("diags", "*"), "test", "diags/3f2a")
+    if not _TRANSFER.fullmatch(found):
+        raise _bad(name, "test", "diags/3f2a")
+    return found
+
+
 def parse_transfer(name: str) -> str:
     (found,) = _parts(name, ("transfers", "*"), "transfer", "transfers/3f2a")
     if not _TRANSFER.fullmatch(found):
         raise _bad(name, "transfer", "transfers/3f2a")
     return found
+
+
+def parse_fault(name: str) -> str:
+    (found,) = _parts(name, ("faults", "*"), "fault", "faults/3f2a91")
+    if not _FAULT.fullmatch(found):
+        raise _bad(name, "fault", "faults/3f2a91")
+    return found
+
+
+def parse_fault_subject(name: str) -> str:
+    """A card, a link or engine, or a lane, in the short form that the hardware takes."""
+    for parse in (parse_card, parse_link, parse_engine, parse_lane):
+        try:
+            return str(parse(name))
+        except InvalidRequest:
+            continue
+    raise _bad(name, "card, link or lane", "cards/card0/links/oe1")

@@ -12,8 +12,12 @@ from grpc_reflection.v1alpha import reflection
 from accel.v1 import (
     card_pb2,
     card_pb2_grpc,
+    diag_pb2,
+    diag_pb2_grpc,
     event_pb2,
     event_pb2_grpc,
+    fault_pb2,
+    fault_pb2_grpc,
     host_pb2,
     host_pb2_grpc,
     link_pb2,
@@ -27,8 +31,10 @@ from accel.v1 import (
 )
 from acceld.host.host import Host
 from acceld.service.card import CardServicer
+from acceld.service.diag import DiagServicer
 from acceld.service.errors import guarded
 from acceld.service.event import EventServicer
+from acceld.service.fault import FaultServicer
 from acceld.service.host import HostServicer
 from acceld.service.link import LinkServicer
 from acceld.service.memory import MemoryServicer
@@ -46,6 +52,8 @@ SERVICES = (
     (optics_pb2, optics_pb2_grpc.add_OpticsServiceServicer_to_server, OpticsServicer),
     (transfer_pb2, transfer_pb2_grpc.add_TransferServiceServicer_to_server, TransferServicer),
     (event_pb2, event_pb2_grpc.add_EventServiceServicer_to_server, EventServicer),
+    (diag_pb2, diag_pb2_grpc.add_DiagServiceServicer_to_server, DiagServicer),
+    (fault_pb2, fault_pb2_grpc.add_FaultServiceServicer_to_server, FaultServicer),
 )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from acceld.host.snapshot import HostSnapshot
-from acceld.telemetry import card, daemon, hbm, lane, link, port, transfer, worker
+from acceld.telemetry import card, daemon, fault, hbm, lane, link, port, transfer, worker
 from acceld.telemetry.exposition import render
 
 COLLECTORS = (
@@ -14,6 +14,7 @@ COLLECTORS = (
     port.collect,
     lane.collect,
     transfer.collect,
+    fault.collect,
     worker.collect,
 )
 

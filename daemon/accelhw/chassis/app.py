@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+import msgspec
 import structlog
 
 from accelhw.chassis import reaper
@@ -24,6 +25,7 @@ from accelhw.chassis.control import (
 )
 from accelhw.chassis.device_server import DeviceServer
 from accelhw.chassis.fabric import Fabric
+from accelhw.chassis.faultkinds import fault_kinds
 from accelhw.chassis.journal import Detail, Journal
 from accelhw.chassis.memory import available_bytes, budget_bytes, make_shared
 from accelhw.chassis.plan import CardPlace, make_plan
@@ -36,7 +38,10 @@ from accelhw.interface.messages import (
     CardInfo,
     Command,
     Completion,
+    DiagProgress,
+    FaultChanged,
     FibreInfo,
+    InjectFault,
     PortInfo,
     SetChannelMap,
     TrainingProgress,
@@ -45,6 +50,7 @@ from accelhw.interface.messages import (
 )
 from accelhw.interface.tables import table_bytes
 from accelhw.model.config import Config
+from accelhw.model.diag import DiagState
 from accelhw.model.event import Severity
 from accelhw.model.ids import PortId
 from accelhw.model.region import MemoryWindow
@@ -180,10 +186,16 @@ class Chassis:
             newest_event=self.journal.newest,
             oldest_kept_event=self.journal.oldest_kept,
             table_rows=self.plan.table_rows,
+            fault_kinds=fault_kinds(),
+            faults=tuple(self.registers.faults.values()),
         )
         return message, [self._tables_fd, *(self._hbm_fds[name] for name in names)]
 
     def command(self, command: Command, reply: Callable[[Completion], None]) -> None:
+        if isinstance(command, InjectFault):
+            command = msgspec.structs.replace(
+                command, begun_ns=time.monotonic_ns(), started_ns=time.time_ns()
+            )
         self._router.command(command, reply)
 
     def _card_info(self, place: CardPlace) -> CardInfo:
@@ -268,6 +280,7 @@ class Chassis:
                 MemoryWindow(window.region_id, window.key, window.base, window.length)
                 for window in self.registers.windows[name].values()
             ),
+            faults=self.registers.faults_on(name),
         )
 
     def _worker_port(
@@ -325,6 +338,12 @@ class Chassis:
                     self._server.tell(TransferProgress(info))
             case TrainingProgress():
                 self._server.tell(message)
+            case DiagProgress():
+                ended = DiagState(message.diag.state).ended
+                (self._server.say if ended else self._server.tell)(message)
+            case FaultChanged():
+                self.registers.fault_changed(message.fault)
+                self._server.say(message)
 
     def worker_died(self, worker: int, pid: int, life: int, how: str) -> None:
         assert self._rows is not None

@@ -7,7 +7,10 @@ cards work, and from then on
 
 - gets the driver's commands for its cards and answers each with one `Completion` of the same id;
 - sends `TransferProgress` and `TrainingProgress` as the device interface asks, a transfer's end
-  included, and `WorkerEvent` for CARD_RESET, LINK_* and TRANSFER_* (and CARD_READY after a reset).
+  included, and `WorkerEvent` for CARD_RESET, LINK_* and TRANSFER_* (and CARD_READY after a reset);
+- sends `FaultChanged` for each fault that begins, ends or is cleared, before the Completion of the
+  command that asked for it, and FAULT_* and HBM_* events;
+- sends `DiagProgress` for each test of a link, its end included, and DIAG_* events.
 
 The chassis itself reports CHASSIS_STARTED, WORKER_STARTED, WORKER_DIED, FELL_OFF_BUS, CARD_READY
 (for a WorkerReady), CHANNEL_MAP_CHANGED, EVENTS_LOST and INTERFACE_REAPED. End of stream is
@@ -23,14 +26,21 @@ import msgspec
 from accelhw.interface.channel import LoopChannel
 from accelhw.interface.messages import (
     AcknowledgeTransfer,
+    CancelDiag,
     CancelTransfer,
     ChannelMapEntry,
+    ClearFault,
     Completion,
+    DiagProgress,
+    FaultChanged,
+    FaultInfo,
+    InjectFault,
     Message,
     RegisterWindow,
     ResetCard,
     SetChannelMap,
     SetPortAdmin,
+    StartDiag,
     StartTransfer,
     TrainingProgress,
     TrainPort,
@@ -72,6 +82,7 @@ class WorkerCard(msgspec.Struct, frozen=True):
     ports: tuple[WorkerPort, ...]  # by oe, all of them
     channel_map: tuple[ChannelMapEntry, ...]
     windows: tuple[MemoryWindow, ...]
+    faults: tuple[FaultInfo, ...] = ()  # active, from an earlier life
 
 
 class ResumedTransfer(msgspec.Struct, frozen=True):
@@ -113,8 +124,12 @@ class WorkerEvent(Message, frozen=True, omit_defaults=True):
 ToWorker = (
     WorkerStart | ResetCard | SetPortAdmin | TrainPort | SetChannelMap | RegisterWindow
     | UnregisterWindow | StartTransfer | CancelTransfer | AcknowledgeTransfer
+    | InjectFault | ClearFault | StartDiag | CancelDiag
 )  # fmt: skip
-FromWorker = WorkerReady | WorkerEvent | Completion | TransferProgress | TrainingProgress
+FromWorker = (
+    WorkerReady | WorkerEvent | Completion | TransferProgress | TrainingProgress | FaultChanged
+    | DiagProgress
+)  # fmt: skip
 
 _to_worker = msgspec.msgpack.Decoder(ToWorker)
 _from_worker = msgspec.msgpack.Decoder(FromWorker)

@@ -70,6 +70,7 @@ class DeviceServer:
         self._connections: set[asyncio.Task[None]] = set()
         self._driver: _Driver | None = None
         self._turn = asyncio.Lock()  # one Hello at a time
+        self._unsaid: list[Message] | None = None  # since a welcome that is on its way
 
     def claim(self) -> None:
         """Take the socket; drivers that come wait until `start`. Raises SocketInUse, OSError."""
@@ -97,6 +98,13 @@ class DeviceServer:
         """Progress for the driver, if there is one and it keeps up."""
         if self._driver is not None:
             self._driver.tell(progress)
+
+    def say(self, message: Message) -> None:
+        """What the driver must not miss, however slow it is; it is rare."""
+        if self._driver is not None:
+            self._driver.say(message)
+        elif self._unsaid is not None:
+            self._unsaid.append(message)
 
     def journal_grew(self) -> None:
         if self._driver is not None:
@@ -166,12 +174,20 @@ class DeviceServer:
             self._journal.acknowledge(hello.last_event)
         self._journal.tell_loss()
         after = self._journal.oldest_kept - 1
-        welcome, fds = self._hardware.welcome()
-        async with asyncio.timeout(HELLO_S):
-            await send_bare(connection, welcome, fds)
-        log.info("driver_attached", pid=pid, replayed_events=self._journal.newest - after)
-        channel = await Channel.over(connection, decode)
-        return _Driver(channel, self._journal, self._hardware, after, pid)
+        unsaid: list[Message] = []
+        self._unsaid = unsaid
+        try:
+            welcome, fds = self._hardware.welcome()
+            async with asyncio.timeout(HELLO_S):
+                await send_bare(connection, welcome, fds)
+            log.info("driver_attached", pid=pid, replayed_events=self._journal.newest - after)
+            channel = await Channel.over(connection, decode)
+        finally:
+            self._unsaid = None
+        driver = _Driver(channel, self._journal, self._hardware, after, pid)
+        for message in unsaid:
+            driver.say(message)
+        return driver
 
 
 class _Driver:
@@ -216,6 +232,9 @@ class _Driver:
     def tell(self, progress: Message) -> None:
         if self._channel.unsent_bytes < PROGRESS_UNSENT_BYTES:
             self._channel.post(progress)
+
+    def say(self, message: Message) -> None:
+        self._channel.post(message)
 
     def end(self) -> None:
         self._channel.abort()

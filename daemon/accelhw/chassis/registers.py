@@ -12,6 +12,7 @@ from accelhw.chassis.plan import CardPlace, straight_map
 from accelhw.interface.messages import (
     ChannelMapEntry,
     Command,
+    FaultInfo,
     RegisterWindow,
     SetChannelMap,
     SetPortAdmin,
@@ -60,6 +61,7 @@ class Registers:
     channel_maps: dict[str, tuple[ChannelMapEntry, ...]] = field(default_factory=dict)
     windows: dict[str, dict[int, WindowInfo]] = field(default_factory=dict)
     transfers: dict[str, KnownTransfer] = field(default_factory=dict)
+    faults: dict[str, FaultInfo] = field(default_factory=dict)  # active
 
     @classmethod
     def at_power_on(cls, places: Iterable[CardPlace]) -> Registers:
@@ -113,6 +115,16 @@ class Registers:
 
     def forget(self, transfer_id: str) -> None:
         self.transfers.pop(transfer_id, None)
+
+    def fault_changed(self, info: FaultInfo) -> None:
+        """A worker's word on a fault."""
+        if info.state == "ACTIVE":
+            self.faults[info.fault_id] = info
+        else:
+            self.faults.pop(info.fault_id, None)
+
+    def faults_on(self, card: str) -> tuple[FaultInfo, ...]:
+        return tuple(info for info in self.faults.values() if info.card == card)
 
     def running_on(self, cards: Iterable[str]) -> list[KnownTransfer]:
         wanted = set(cards)

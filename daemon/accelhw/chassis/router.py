@@ -10,16 +10,23 @@ import msgspec
 
 from accelhw.chassis.plan import CardPlace, Plan, map_mistake
 from accelhw.chassis.registers import Registers
+from accelhw.device.faults import request_of
+from accelhw.fault.request import FaultRefused
 from accelhw.interface.messages import (
     AcknowledgeTransfer,
+    CancelDiag,
     CancelTransfer,
+    ClearFault,
     Command,
     Completion,
+    FaultInfo,
+    InjectFault,
     Message,
     RegisterWindow,
     ResetCard,
     SetChannelMap,
     SetPortAdmin,
+    StartDiag,
     StartTransfer,
     TrainPort,
     TransferInfo,
@@ -121,9 +128,9 @@ class Router:
 
     def _checked(self, command: Command) -> CardPlace:
         match command:
-            case ResetCard():
+            case ResetCard() | CancelDiag():
                 return self._card(command.card)
-            case SetPortAdmin() | TrainPort():
+            case SetPortAdmin() | TrainPort() | StartDiag():
                 place = self._card(command.card)
                 if not 0 <= command.oe < place.card.profile.oes:
                     raise Refusal(
@@ -147,6 +154,10 @@ class Router:
                 return self._checked_transfer(command)
             case CancelTransfer() | AcknowledgeTransfer():
                 return self._checked_end(command)
+            case InjectFault():
+                return self._checked_fault(command)
+            case ClearFault():
+                return self._card(self._fault(command.fault_id).card)
             case _:
                 raise Refusal("BAD_STATE", f"{type(command).__name__} is not for a card")
 
@@ -203,3 +214,27 @@ class Router:
             state = TransferState(known.info.state).name
             raise Refusal("BAD_STATE", f"transfer {command.transfer_id!r} is {state}")
         return self._card(known.command.local_card)
+
+    def _checked_fault(self, command: InjectFault) -> CardPlace:
+        place = self._card(command.card)
+        if not command.fault_id or command.fault_id in self._registers.faults:
+            raise Refusal("EXISTS", f"there is a fault {command.fault_id!r} already")
+        try:
+            request_of(command).fault(place.card.profile, command.begun_ns)
+        except FaultRefused as refused:
+            raise Refusal(refused.code, refused.detail) from refused
+        if command.address is not None and not 0 <= command.address < place.card.hbm_bytes:
+            raise Refusal(
+                "OUT_OF_RANGE",
+                f"0x{command.address:x} is not inside the {place.card.hbm_bytes} bytes of HBM of"
+                f" {command.card}",
+            )
+        return place
+
+    def _fault(self, fault_id: str) -> FaultInfo:
+        faults = self._registers.faults
+        if fault_id not in faults:
+            guess = nearest(fault_id, faults)
+            remedy = f"did you mean {guess}?" if guess else "accelctl fault list shows them"
+            raise Refusal("UNKNOWN_FAULT", f"there is no fault {fault_id!r}; {remedy}")
+        return faults[fault_id]

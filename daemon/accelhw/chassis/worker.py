@@ -25,19 +25,27 @@ from accelhw.chassis.control import (
 from accelhw.chassis.loop import Loop
 from accelhw.chassis.process import die_with_parent, sleep_exactly
 from accelhw.device.card import RESET_NS, Card
+from accelhw.device.diag import LinkTest
 from accelhw.device.dma import EngineRefusal, TransferEngine
 from accelhw.device.hbm import Hbm
 from accelhw.device.port import Port
 from accelhw.interface.channel import ChannelClosed, LoopChannel
 from accelhw.interface.messages import (
     AcknowledgeTransfer,
+    CancelDiag,
     CancelTransfer,
+    ClearFault,
     Completion,
+    DiagProgress,
+    FaultChanged,
+    FaultInfo,
+    InjectFault,
     Message,
     RegisterWindow,
     ResetCard,
     SetChannelMap,
     SetPortAdmin,
+    StartDiag,
     StartTransfer,
     TrainingProgress,
     TrainPort,
@@ -49,6 +57,7 @@ from accelhw.interface.tables import Tables
 from accelhw.link.events import Report
 from accelhw.link.moves import STATE
 from accelhw.model.config import TransportKind
+from accelhw.model.diag import DiagState, Verdict
 from accelhw.model.event import Severity
 from accelhw.model.ids import PortId
 from accelhw.model.region import MemoryWindow
@@ -141,6 +150,9 @@ class CardRunner:
         self._shown_ns = 0
         self._show_armed = False
         self._armed_ns: int | None = None
+        self._fault_armed_ns: int | None = None
+        self._tests: dict[str, LinkTest] = {}  # running, by id
+        self._progress_turn = False
         hbm = Hbm(start.hbm_fd, start.hbm_bytes)
         rows = [
             (port.port_row, slice(port.first_lane_row, port.first_lane_row + port.lanes))
@@ -155,11 +167,15 @@ class CardRunner:
             build_port=self._build_port,
             channel_map=start.channel_map,
             tables=worker.tables,
+            seed=worker.seed,
+            around=self,
         )
         self._runners = [PortRunner(self._loop, port, self) for port in self.card.ports]
         self._by_data = {id(runner.port.data): runner for runner in self._runners}
         for window in start.windows:
             self.card.memory.register_window(window)
+        for fault in start.faults:
+            self.card.faults.resume(fault)
         beat_ns = monotonic_ns() + index * BEAT_NS // 16 % BEAT_NS
         self._loop.call_at(beat_ns, self._beat)
 
@@ -196,6 +212,17 @@ class CardRunner:
     def changed(self, port: Port) -> None:
         self._dirty = True
 
+    # ---- what the card says ----
+
+    def report(
+        self, kind: str, severity: Severity, subject: str, message: str, **detail: str | int | float
+    ) -> None:
+        self._worker.send(WorkerEvent(kind, severity, subject, message, dict(detail)))
+
+    def fault_changed(self, info: FaultInfo) -> None:
+        self._dirty = True
+        self._worker.send(FaultChanged(info))
+
     # ---- the loop ----
 
     def settle(self, now_ns: int) -> None:
@@ -218,6 +245,19 @@ class CardRunner:
         if deadline_ns is not None and (self._armed_ns is None or deadline_ns < self._armed_ns):
             self._armed_ns = deadline_ns
             self._loop.call_at(deadline_ns, self._on_alarm)
+        fault_ns = self.card.faults.next_deadline_ns()
+        if fault_ns is not None and (
+            self._fault_armed_ns is None or fault_ns < self._fault_armed_ns
+        ):
+            self._fault_armed_ns = fault_ns
+            self._loop.call_at(fault_ns, self._on_fault)
+
+    def _on_fault(self, now_ns: int) -> None:
+        if self._fault_armed_ns is None or now_ns < self._fault_armed_ns:
+            return  # a later alarm than the one that was armed since
+        self._fault_armed_ns = None
+        self.card.faults.advance(now_ns)
+        self.settle(now_ns)
 
     def _tell_transfer(self, kind: str, transfer: TransferInfo) -> None:
         severity = SEVERITIES.get(kind, Severity.INFO)
@@ -241,8 +281,7 @@ class CardRunner:
 
     def _beat(self, now_ns: int) -> None:
         self._loop.call_at(now_ns + BEAT_NS, self._beat)
-        for port in self.card.ports:
-            port.beat(now_ns)
+        self.card.beat(now_ns)
         self._show(now_ns)
         self.settle(now_ns)
 
@@ -253,20 +292,96 @@ class CardRunner:
         return more
 
     def send_progress(self, now_ns: int) -> None:
+        self._progress_turn ^= True
+        if self._progress_turn:
+            for test in self._tests.values():
+                self._worker.send_if_room(DiagProgress(test.info()))
         memory = self.card.memory
         if memory.active:
             for info in memory.infos(now_ns):
                 if not info.ended_ns:
                     self._worker.send_if_room(TransferProgress(info))
 
+    # ---- tests of links ----
+
+    def start_test(self, command: StartDiag, now_ns: int) -> None:
+        port = self._port(command.oe)
+        if any(test.port is port for test in self._tests.values()):
+            raise EngineRefusal("LINK_BUSY", f"{port.id} is being tested already")
+        test = LinkTest(
+            port,
+            command,
+            seed=self._worker.seed,
+            wall_ns=time_ns,
+            read_row=lambda: self._worker.tables.port[self._start.ports[command.oe].port_row],
+        )
+        peer = port.data.peer
+        if test.kind.takes_link_down and not command.force and peer is not None:
+            running = self.card.memory.moving_with(peer.card)
+            if running:
+                raise EngineRefusal(
+                    "LINK_BUSY",
+                    f"{running} transfer{'s' if running > 1 else ''} between {self.card.name} and"
+                    f" {peer.card} would have to wait; wait for their end, or force the test",
+                )
+        self._tests[test.id] = test
+        test.start(now_ns)
+        self._tell_test("DIAG_STARTED", test, f"a {test.kind.name} test began")
+        self._arm_test(test, now_ns)
+
+    def cancel_test(self, diag_id: str, now_ns: int) -> None:
+        test = self._tests.get(diag_id)
+        if test is None:
+            raise EngineRefusal("UNKNOWN_DIAG", f"no test {diag_id} runs on {self.card.name}")
+        test.cancel(now_ns)
+        self._after_test(test)
+
+    def _end_tests(self, port: Port | None, why: str, now_ns: int) -> None:
+        """Of one port, or all: something stronger takes it away."""
+        for test in list(self._tests.values()):
+            if port is None or test.port is port:
+                test.fail("INTERRUPTED", why, now_ns)
+                self._after_test(test)
+
+    def _arm_test(self, test: LinkTest, now_ns: int) -> None:
+        deadline_ns = test.next_deadline_ns()
+        if deadline_ns is not None:
+            self._loop.call_at(deadline_ns, lambda now_ns: self._on_test(test, now_ns))
+
+    def _on_test(self, test: LinkTest, now_ns: int) -> None:
+        if test.ended:
+            return
+        test.on_deadline(now_ns)
+        if test.ended:
+            self._after_test(test)
+        self._arm_test(test, now_ns)
+        self.settle(now_ns)
+
+    def _after_test(self, test: LinkTest) -> None:
+        self._tests.pop(test.id, None)
+        info = test.info()
+        self._worker.send(DiagProgress(info))
+        result = Verdict(info.verdict).name if info.verdict else test.state.name
+        text = f"the {test.kind.name} test ended: {result}"
+        self._tell_test("DIAG_ENDED", test, f"{text}, {info.text}" if info.text else text)
+        self._dirty = True
+
+    def _tell_test(self, kind: str, test: LinkTest, text: str) -> None:
+        detail: dict[str, str | int | float | bool] = {"diag": test.id, "kind": test.kind.name}
+        failed = test.state is DiagState.FAILED
+        severity = Severity.WARNING if failed else Severity.INFO
+        self._worker.send(WorkerEvent(kind, severity, str(test.port.id), text, detail))
+
     # ---- commands ----
 
     def power_on(self, now_ns: int) -> None:
+        self.card.faults.advance(now_ns)
         self.card.power_on(now_ns)
         self._show(now_ns)
         self.settle(now_ns)
 
     def reset(self, now_ns: int) -> None:
+        self._end_tests(None, "the card was reset", now_ns)
         self.card.reset(now_ns)
         self._worker.send(
             WorkerEvent("CARD_RESET", Severity.INFO, self.card.name, "reset by command")
@@ -301,11 +416,16 @@ class CardRunner:
             case ResetCard():
                 self.reset(now_ns)
             case SetPortAdmin():
+                if not command.up:
+                    why = "the port was switched off"
+                    self._end_tests(self._port(command.oe), why, now_ns)
                 self._port(command.oe).set_admin(command.up, now_ns)
             case TrainPort():
                 port = self._port(command.oe)
                 if not port.admin_up:
                     raise EngineRefusal("BAD_STATE", f"{port.id} is switched off")
+                if port.testing:
+                    raise EngineRefusal("LINK_BUSY", f"{port.id} is being tested")
                 port.retrain(now_ns)
             case SetChannelMap():
                 card.set_channel_map(command.entries, now_ns)
@@ -321,6 +441,14 @@ class CardRunner:
                 memory.cancel(command.transfer_id, now_ns)
             case AcknowledgeTransfer():
                 memory.acknowledge(command.transfer_id)
+            case StartDiag():
+                self.start_test(command, now_ns)
+            case CancelDiag():
+                self.cancel_test(command.diag_id, now_ns)
+            case InjectFault():
+                card.faults.inject(command, now_ns)
+            case ClearFault():
+                card.faults.clear(command.fault_id, now_ns)
             case _:
                 raise EngineRefusal("BAD_STATE", f"{type(command).__name__} is not for a card")
         self._dirty = True
@@ -361,8 +489,7 @@ def make_transport(port: WorkerPort) -> Transport:
             transport = TapTransport(port.fd, port.mtu)
         case TransportKind.MEMORY:
             transport = MemoryTransport(port.fd, port.mtu)
-    cable_map = CableMap.of(port.fibre, port.end, port.lanes)
-    return transport if cable_map.straight else Cable(transport, cable_map)
+    return Cable(transport, CableMap.of(port.fibre, port.end, port.lanes))
 
 
 class Worker:
@@ -453,6 +580,8 @@ class Worker:
             if runner is None:
                 raise EngineRefusal("UNKNOWN_TRANSFER", f"no transfer {command.transfer_id}")
             return runner
+        if isinstance(command, ClearFault):
+            return self._runner_with(command.fault_id)
         name = (
             command.local_card
             if isinstance(command, StartTransfer)
@@ -462,6 +591,12 @@ class Worker:
         if runner is None:
             raise EngineRefusal("UNKNOWN_CARD", f"no card {name} in this worker")
         return runner
+
+    def _runner_with(self, fault_id: str) -> CardRunner:
+        for runner in self._cards.values():
+            if fault_id in runner.card.faults:
+                return runner
+        raise EngineRefusal("UNKNOWN_FAULT", f"no fault {fault_id}")
 
     # ---- time ----
 

@@ -6,10 +6,13 @@ from collections.abc import Callable, Sequence
 from time import time_ns
 
 from accelhw.device.dma import TransferEngine
+from accelhw.device.ecc import Ecc
+from accelhw.device.faults import CardFaults, Silence, Teller
 from accelhw.device.hbm import Hbm
 from accelhw.device.port import Port
 from accelhw.interface.messages import ChannelMapEntry
 from accelhw.interface.tables import CARD_READY, CARD_RESETTING, Tables
+from accelhw.model.event import Severity
 from accelhw.model.latency import modelled_ns, modelled_pcie_ns
 from accelhw.model.profile import Profile
 from accelhw.model.transfer import TransferKind
@@ -33,11 +36,19 @@ class Card:
         build_port: Callable[[int, TransferEngine], Port],
         channel_map: Sequence[ChannelMapEntry],
         tables: Tables,
+        seed: int = 1,
+        around: Teller | None = None,
     ) -> None:
         self.name = name
         self.profile = profile
         self.memory = TransferEngine(name, hbm, model=self._model, wall_ns=time_ns)
         self.ports = [build_port(oe, self.memory) for oe in range(profile.oes)]
+        self._around: Teller = around or Silence()
+        self.ecc = Ecc(name, hbm.size_bytes, profile.hbm_stacks, seed)
+        self.memory.bad_address = self.ecc.bad_address
+        self.faults = CardFaults(
+            name, profile, self.ports, self.ecc, self.memory.windows, self._around
+        )
         self.channel_map = tuple(channel_map)
         self.row = card_row
         self.state = CARD_RESETTING
@@ -61,6 +72,7 @@ class Card:
         """Links down and transfers ended; HBM and windows stay. `power_on` must follow."""
         windows = self.memory.windows()
         self.memory.reset(now_ns)
+        self._remap_rows()
         for window in windows:
             self.memory.register_window(window)
         for port in self.ports:
@@ -68,6 +80,34 @@ class Card:
         self.resets += 1
         self.state = CARD_RESETTING
         self.ready_since_ns = 0
+
+    def _remap_rows(self) -> None:
+        """Spare rows of HBM stand in for those that went bad; they hold nothing yet."""
+        lost = self.ecc.reset()
+        for start, length in lost:
+            self.memory.hbm.lose(start, length)
+        if lost:
+            self._around.report(
+                "HBM_ROWS_REMAPPED",
+                Severity.WARNING,
+                self.name,
+                f"spare rows of HBM stand in for {len(lost)} bad ones, whose content is lost",
+                rows=len(lost),
+                first=f"0x{lost[0][0]:x}",
+            )
+
+    # ---- time ----
+
+    def beat(self, now_ns: int) -> None:
+        """Every half second: counters move on, light is looked at, carriers are sent."""
+        self.faults.advance(now_ns)
+        causes = self.faults.card_causes
+        extra_sbe, extra_dbe = (causes.get(f"hbm_{kind}_per_s", 0.0) for kind in ("sbe", "dbe"))
+        double_errors = self.ecc.advance(now_ns, extra_sbe, extra_dbe)
+        for row in self.ecc.draw_rows(double_errors, self.memory.windows()):
+            self.faults.strike_row(row)
+        for port in self.ports:
+            port.beat(now_ns)
 
     def set_channel_map(self, entries: Sequence[ChannelMapEntry], now_ns: int) -> None:
         """Apply a whole map. Ports whose lanes got other channels train again; data waits."""
@@ -114,6 +154,7 @@ class Card:
             counters = self.memory.counters
             for name in ENGINE_FIELDS:
                 row[name] = getattr(counters, name)
+            self.ecc.write_row(row)
             for port, (port_row, lanes) in zip(self.ports, self._port_rows, strict=True):
                 port.write_rows(tables.port[port_row], tables.lane[lanes])
 
@@ -125,5 +166,6 @@ class Card:
         counters = self.memory.counters
         for name in ENGINE_FIELDS:
             setattr(counters, name, int(row[name]))
+        self.ecc.resume(row)
         for port, (port_row, lanes) in zip(self.ports, self._port_rows, strict=True):
             port.resume(tables.port[port_row], tables.lane[lanes])

@@ -126,7 +126,7 @@ class DataPort:
         "_ack_every", "_ack_now", "_cut", "_dropped_at", "_engine", "_frame_bytes", "_head",
         "_landing", "_limit", "_messages", "_nack_now", "_receiver", "_sender", "_strike",
         "_transport", "_unsent", "_view", "_writer", "counters", "credit_frames", "epoch",
-        "exhausted", "name", "peer", "streams", "up", "wants_write",
+        "exhausted", "held", "name", "peer", "streams", "up", "wants_write",
     )  # fmt: skip
 
     def __init__(
@@ -142,6 +142,7 @@ class DataPort:
         self.credit_frames = max(1, min(transport.receive_frames, 0xFFFF))  # what we grant
         self.epoch = 0
         self.exhausted = False  # the replay limit was reached: the port must train again
+        self.held = False  # the link is in trouble: nothing is sent, all in flight is kept
         self.peer: PeerId | None = None
         self.up = False
         self.wants_write = False
@@ -174,6 +175,7 @@ class DataPort:
         self.epoch = epoch
         self.peer = peer
         self.exhausted = False
+        self.held = False
         window = max(1, min(credit_frames, WINDOW_FRAMES_MAX))
         self._sender.start(window)
         self._receiver.start()
@@ -198,6 +200,18 @@ class DataPort:
         self.streams.clear()
         self.counters.in_flight_frames = self.counters.credit_frames = 0
         self._engine.port_down(self, lost, now_ns)
+
+    def hold(self) -> None:
+        """Send nothing until `release`. What comes meanwhile is still taken."""
+        self.held = self.up
+
+    def release(self, now_ns: int) -> None:
+        """The link is good again: go on where it was, and send again what may have been lost."""
+        if self.held:
+            self.held = False
+            self._sender.resume(now_ns)
+            self._ack_now = True  # the far end's view of us may be old
+            self._receiver.owed = self._receiver.owed or 1
 
     @property
     def rtt_ns(self) -> int:
@@ -224,7 +238,7 @@ class DataPort:
     def pump(self, now_ns: int) -> bool:
         """Send what may be sent now, a bounded batch. True: more could leave at once."""
         self.wants_write = False
-        if not self.up or self.exhausted:
+        if not self.up or self.exhausted or self.held:
             return False
         budget = PUMP_FRAMES
         sender = self._sender
@@ -561,7 +575,7 @@ class DataPort:
             return
         if flags & _ACK_NOW:
             self._ack_now = True
-        if receiver.owed >= self._ack_every:
+        if receiver.owed >= self._ack_every and not self.held:
             self._acknowledge()
 
     def _acknowledged(self, ack: int, proved: bool, now_ns: int) -> None:
@@ -658,7 +672,7 @@ class DataPort:
 
     def next_deadline_ns(self) -> int | None:
         """When `on_deadline` is due: the replay timer, or an acknowledgement held back."""
-        if not self.up:
+        if not self.up or self.held:
             return None
         replay_ns = self._sender.deadline_ns()
         ack_ns = self._receiver.deadline_ns()
@@ -668,7 +682,7 @@ class DataPort:
 
     def on_deadline(self, now_ns: int) -> None:
         """Look at the timers; call `pump` after it."""
-        if not self.up:
+        if not self.up or self.held:
             return
         if self._sender.expired(now_ns):
             self.counters.replay_timeouts += 1

@@ -38,6 +38,10 @@ LOCAL_SLICES = 4  # copied in one turn
 PASSIVE_GRACE_NS = 5_000_000_000  # past the far card's own deadline
 
 
+class _Unreadable(Exception):
+    """HBM that cannot be read; the message says where and what helps."""
+
+
 class EngineRefusal(Exception):
     """A command that cannot be done; `code` is one of COMPLETION_ERRORS."""
 
@@ -105,6 +109,14 @@ class _Job:
 Model = Callable[[int, int, tuple[str, ...]], tuple[int, int]]
 
 
+# The first address of a range of HBM that cannot be read, None if all of it can.
+BadAddress = Callable[[int, int], int | None]
+
+
+def _no_bad_address(start: int, length: int) -> int | None:
+    return None
+
+
 def _no_model(kind: int, nbytes: int, ports: tuple[str, ...]) -> tuple[int, int]:
     return 0, 0
 
@@ -128,6 +140,7 @@ class TransferEngine:
         self.hbm = hbm
         self.counters = EngineCounters()
         self.ready: set[DataPort] = set()
+        self.bad_address: BadAddress = _no_bad_address
         self._model = model
         self._wall_ns = wall_ns
         self._windows: dict[int, _Window] = {}
@@ -334,6 +347,10 @@ class TransferEngine:
     def busy(self) -> bool:
         """Whether `pump` has something to do."""
         return bool(self._locals or self._scans)
+
+    def moving_with(self, peer: str) -> int:
+        """Transfers under way, commanded or passive, with that card at the far end."""
+        return sum(part.peer == peer for part in self._parts())
 
     def passive_transfers(self) -> int:
         return sum(name not in self._jobs for name in (*self._pushes, *self._sinks))
@@ -575,12 +592,26 @@ class TransferEngine:
             turns.rotate(-1)
             if not self._bind(push, port):
                 continue
+            chunk = push.next_chunk
+            if chunk is not None and not self._readable_chunk(push, chunk, now_ns):
+                return None
             cut = push.take_chunk(port)
             if cut is not None:
                 push.fresh = False
                 self._note_link(push.transfer_id, port)
                 return cut
         return None
+
+    def _readable_chunk(self, push: Push, chunk: int, now_ns: int) -> bool:
+        """False: HBM cannot give it, and the transfer has ended for that."""
+        try:
+            start = push.base + chunk * push.chunk_bytes
+            self._check_readable(start, push.chunk_length(chunk))
+        except _Unreadable as error:
+            self._fail(push.transfer_id, TransferError.HBM_ERROR, str(error), now_ns, True)
+            self._wake(push.peer)
+            return False
+        return True
 
     def _bind(self, push: Push, port: DataPort) -> bool:
         """Whether the port may carry data of this transfer now; says what is needed for it."""
@@ -840,6 +871,9 @@ class TransferEngine:
             self._locals.move_to_end(name)
             try:
                 self._copy_slice(local)
+            except _Unreadable as error:
+                self._fail(name, TransferError.HBM_ERROR, str(error), now_ns, False)
+                continue
             except OSError as error:
                 self._fail(name, TransferError.MEMORY_FAULT, str(error), now_ns, False)
                 continue
@@ -853,15 +887,26 @@ class TransferEngine:
         length = min(COPY_BYTES, local.length - local.moved)
         if local.target > local.source:  # an overlap must be copied from its end
             start = local.length - local.moved - length
+            self._check_readable(local.source + start, length)
             crc = self.hbm.copy(local.source + start, local.target + start, length)
             local.crc = crc32c_combine(crc, local.crc, local.moved)
         else:
             start = local.moved
+            self._check_readable(local.source + start, length)
             crc = self.hbm.copy(local.source + start, local.target + start, length)
             local.crc = crc32c_combine(local.crc, crc, length)
         local.moved += length
         self.counters.bus_read_bytes += length
         self.counters.bus_written_bytes += length
+
+    def _check_readable(self, start: int, length: int) -> None:
+        """Raises _Unreadable."""
+        bad = self.bad_address(start, length)
+        if bad is not None:
+            raise _Unreadable(
+                f"an uncorrectable error in the HBM of {self.card} at 0x{bad:x};"
+                f" accelctl card reset {self.card} puts a spare row there"
+            )
 
     def _scan(self, push: Push) -> None:
         chunk = push.missing_crc

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from accelhw.link.events import LaneQuality
 from accelhw.link.newest import Newest
 from accelhw.model.config import Fibre
-from accelhw.model.link import LinkState, PeerId, Reason
+from accelhw.model.link import LinkMode, LinkState, PeerId, Reason
 from accelhw.model.profile import Profile
 from accelhw.optics import ber, budget, fec
 from accelhw.wire.carrier import CarrierMessage, LaneLight
@@ -31,6 +31,7 @@ DARK_DBM = -40.0  # the power register's floor, 0.1 uW
 LOCK_BER = 1e-2  # clock recovery locks below it
 UNLOCK_BER = 2e-2  # and loses lock above this; both are choices of this emulator
 LASER_THRESHOLD_MA = 8.0  # at 25 degC
+SETTLE_MIN_S, SETTLE_MAX_S = 0.1, 0.3  # laser and ring heater, from off to in their window
 STRIPE_BITS = 64  # without FEC, blocks of this size are dealt over the lanes in turn
 FLIPS_MAX = 16  # per frame; a frame with one is lost as surely
 
@@ -57,6 +58,12 @@ class OpticalEngine:
         self.penalty_db: Floats = np.full(count, lane.tdecq_db)
         self.laser_on: Flags = np.zeros(count, bool)
         self.laser_fault: Flags = np.zeros(count, bool)
+        settle_s = [generator(seed, me, i, "settle").random() for i in range(count)]
+        self._settle_ns: Floats = 1e9 * (
+            SETTLE_MIN_S + (SETTLE_MAX_S - SETTLE_MIN_S) * np.array(settle_s)
+        )
+        self._on_ns = 0
+        self._shape_penalty_db: Floats = np.zeros(count)  # what the transmit taps leave
         # Causes: the path to this receiver
         self.path_loss_db = fibre.loss_db if fibre is not None else 0.0
         self.path_extra_db: Floats = np.zeros(count)
@@ -89,6 +96,7 @@ class OpticalEngine:
         self._inverted: Flags = np.zeros(count, bool)
         # Frames
         self._code = fec.CODES[lane.fec]
+        self._slowdown = 1  # of the symbol rate
         self._frame_dice = generator(seed, me, 0, "frames")
         self._strikes_per_bit = 0.0
         self._stripe = tuple(range(count))
@@ -104,7 +112,20 @@ class OpticalEngine:
     # ---- transmitter -----------------------------------------------------------------------------
 
     def set_transmit(self, on: bool, now_ns: int) -> None:
+        if on and not self.laser_on.all():
+            self._on_ns = now_ns
         self.laser_on[:] = on
+        self._carrier_lights = None
+
+    def transmitter(self, now_ns: int) -> tuple[int, int]:
+        """Masks of own lanes: settled (power in its window, ring locked), and broken."""
+        on = self.laser_on & ~self.laser_fault
+        settled = on & (now_ns - self._on_ns >= self._settle_ns)
+        return _mask(settled), _mask(self.laser_fault)
+
+    def shape(self, penalty_db: Sequence[float]) -> None:
+        """What the transmit taps leave uncompensated, per own lane; it travels with the light."""
+        self._shape_penalty_db[:] = penalty_db
         self._carrier_lights = None
 
     @property
@@ -137,7 +158,7 @@ class OpticalEngine:
         on = self.laser_on & ~self.laser_fault
         power = np.rint(self.tx_dbm * 100)
         extinction = np.rint(self.extinction_db * 100)
-        penalty = np.rint(self.penalty_db * 100)
+        penalty = np.rint((self.penalty_db + self._shape_penalty_db) * 100)
         return tuple(
             LaneLight(
                 bool(on[i]), i, int(power[i]), int(extinction[i]), int(penalty[i]),
@@ -145,6 +166,13 @@ class OpticalEngine:
             )
             for i in range(self.lanes)
         )  # fmt: skip
+
+    def set_mode(self, mode: LinkMode, now_ns: int) -> None:
+        """Another FEC or symbol rate; a slower receiver lets less noise in."""
+        self._count(now_ns)
+        self._code = fec.CODES[mode.fec]
+        self._slowdown = mode.slowdown
+        self._receive()
 
     # ---- receiver --------------------------------------------------------------------------------
 
@@ -210,8 +238,10 @@ class OpticalEngine:
         lit = (self.rx_dbm > lane.los_deassert_dbm) | (
             self.lit & (self.rx_dbm >= lane.los_assert_dbm)
         )
+        # Noise power grows with bandwidth: 5 log10 of the rate, in optical dB.
+        sensitivity_dbm = lane.sensitivity_oma_dbm - 5.0 * math.log10(self._slowdown)
         margin = budget.margin_db(
-            self.rx_dbm, self._far_extinction_db, self._far_penalty_db, lane.sensitivity_oma_dbm
+            self.rx_dbm, self._far_extinction_db, self._far_penalty_db, sensitivity_dbm
         ) - budget.overload_penalty_db(self.rx_dbm, lane.rx_overload_dbm)
         q = ber.q_of_margin(
             margin, self._reference_q, lane.shot_over_thermal, lane.rin_over_thermal
@@ -241,7 +271,8 @@ class OpticalEngine:
         self._counted_ns = now_ns
         if elapsed_ns <= 0 or not self.locked.any():
             return
-        bits = np.where(self.locked, self.profile.lane.line_rate_gbit_per_s * elapsed_ns, 0.0)
+        rate = self.profile.lane.line_rate_gbit_per_s / self._slowdown
+        bits = np.where(self.locked, rate * elapsed_ns, 0.0)
         self.rx_bits += bits
         if self._code is None and self._used_lanes and self._bits_left < math.inf:
             # Bits of real frames met their errors in `strike`; the rest is idle symbols.

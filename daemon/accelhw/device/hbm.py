@@ -35,6 +35,10 @@ class Hbm:
         self._all(os.pwrite(self.fd, piece, target), length)
         return crc32c(piece)
 
+    def lose(self, offset: int, length: int) -> None:
+        """What stood there is gone: zeros in its place. Raises OSError."""
+        self._all(os.pwrite(self.fd, bytes(length), offset), length)
+
     def crc(self, offset: int, length: int) -> int:
         """CRC-32C of the bytes that stand there."""
         return crc32c(self.view[offset : offset + length])

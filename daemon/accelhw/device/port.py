@@ -7,12 +7,15 @@ data path meets (replays without end) or the light does (darkness) takes the lin
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from time import time_ns
 from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from accelhw.device.afflict import afflict
 from accelhw.device.dataport import DataPort, Engine, PortCounters
 from accelhw.device.engine import OpticalEngine
 from accelhw.link.events import (
@@ -23,13 +26,18 @@ from accelhw.link.events import (
     InterfaceUp,
     LightChanged,
     LinkDown,
+    LinkHeld,
+    LinkResumed,
     LinkUp,
     PeerCarrier,
     Report,
     RetrainAsked,
     RetryExhausted,
     SendTraining,
+    SetMode,
     SetTransmit,
+    ShapeLight,
+    TransmitterChanged,
     WakeAt,
     Woke,
 )
@@ -40,8 +48,8 @@ from accelhw.model.event import Severity
 from accelhw.model.ids import PortId
 from accelhw.model.link import DownReason, LinkState, PeerId
 from accelhw.model.profile import Profile
-from accelhw.transport.base import InterfaceDown, Transport
-from accelhw.wire.carrier import CarrierMessage
+from accelhw.transport.base import InterfaceDown, Pluggable, Transport
+from accelhw.wire.carrier import CarrierMessage, LaneLight
 from accelhw.wire.checksum import crc32c
 from accelhw.wire.frame import (
     HEADER_BYTES,
@@ -57,8 +65,17 @@ BATCHES_PER_TURN = 4  # of received frames, before other ports get their turn
 CONTROL_BYTES_MAX = 4096  # the longest CARRIER or TRAINING payload
 
 COUNTER_FIELDS = tuple(PortCounters.__dataclass_fields__)
+# Reasons for a link's end that somebody asked for.
+QUIET = frozenset(
+    {
+        DownReason.ADMIN_DOWN, DownReason.RETRAIN_COMMANDED, DownReason.TEST, DownReason.PEER_TEST,
+    }
+)  # fmt: skip
 # What the port counts itself, beside its data path.
-OWN_FIELDS = ("trainings", "training_failures", "downs")
+OWN_FIELDS = (
+    "trainings", "training_failures", "downs", "recoveries", "recovery_failures", "flaps",
+    "flaps_damped", "fallbacks", "equaliser_requests",
+)  # fmt: skip
 
 
 class Surroundings(Protocol):
@@ -110,10 +127,18 @@ class Port:
         self._scratch = memoryview(bytearray(HEADER_BYTES + CONTROL_BYTES_MAX))
         self._wake_ns: int | None = None
         self._light = (0, 0)
+        self._lasers = (0, 0)
+        self._width = 0  # at the last change
         self._interface_down = False
         self._carrier_due = False
         self._events: deque[Event] = deque()  # the first is being handled
+        self._crossing = tuple(range(profile.lanes_per_oe)), frozenset[int]()
         self._earlier = dict.fromkeys(OWN_FIELDS, 0)  # counts of an earlier life
+        # A test of the link: the trainer rests, the lasers stay on.
+        self.testing = False
+        self.heard: CarrierMessage | None = None  # the light that was told of last
+        self._reflecting = False  # what comes from the fibre goes back into it
+        self._looped = False  # the receiver hears the own transmitter, nothing of the fibre
 
     # ---- commands ----
 
@@ -139,6 +164,82 @@ class Port:
 
     def retrain(self, now_ns: int) -> None:
         self._feed(RetrainAsked(), now_ns)
+
+    # ---- tests ----
+
+    def begin_test(self, now_ns: int, *, reflecting: bool = False, looped: bool = False) -> None:
+        """Out of data mode, with light on all lanes; the far end hears why."""
+        self.testing = True
+        self._reflecting, self._looped = reflecting, looped
+        self._feed(Disabled(DownReason.TEST), now_ns)
+        self.optics.set_transmit(True, now_ns)
+        self._send_carrier(now_ns)
+        self._around.changed(self)
+
+    def end_test(self, now_ns: int) -> None:
+        """Back to what the port was set to: it trains if it is switched on."""
+        if not self.testing:
+            return
+        self.testing = False
+        if self._looped:
+            self.optics.go_dark(now_ns)  # until the fibre is heard again
+        self._reflecting = self._looped = False
+        if self.admin_up:
+            self._feed(Enabled(), now_ns)
+        else:
+            self.optics.set_transmit(False, now_ns)
+            self._send_carrier(now_ns)
+        self._look_at_light(now_ns)
+        self._around.changed(self)
+
+    def hear_light(self, message: CarrierMessage, now_ns: int) -> None:
+        """Take in light as the cable, or a loop inside the engine, delivered it."""
+        self.heard = message
+        if self.optics.hear_carrier(message, now_ns):
+            self._look_at_light(now_ns)
+
+    def light_of(self, lane: int) -> LaneLight | None:
+        """What is known of the transmitter behind a receiving lane."""
+        if self.heard is None or lane >= len(self.heard.lanes):
+            return None
+        return self.heard.lanes[lane]
+
+    def _reflect(self, message: CarrierMessage) -> CarrierMessage:
+        """The far port's light, as it leaves here again: what the way took is gone."""
+        rx_dbm, lit = self.optics.rx_dbm, self.optics.lit
+        lanes = tuple(
+            replace(light, on=bool(lit[i]), power_cdbm=round(100.0 * float(rx_dbm[i])))
+            for i, light in enumerate(message.lanes[: self.optics.lanes])
+        )
+        return replace(message, lanes=lanes)
+
+    # ---- faults ----
+
+    @property
+    def has_plug(self) -> bool:
+        return self.fibre is not None and isinstance(self.transport, Pluggable)
+
+    def afflict(
+        self,
+        on_lanes: Mapping[str, Sequence[float]],
+        on_card: Mapping[str, float],
+        now_ns: int,
+    ) -> None:
+        """All that is wrong here from now on, by the names of optics.causes."""
+        if afflict(self.optics, on_lanes, on_card, now_ns):
+            self._carrier_due = True
+            self._look_at_light(now_ns)
+            self._feed(self.optics.quality(), now_ns)
+            if self._carrier_due:
+                self._send_carrier(now_ns)
+            self._around.changed(self)
+
+    def cross(self, arrival: tuple[int, ...], inverted: frozenset[int], now_ns: int) -> None:
+        """How the plug crosses lanes from now on. The markers will tell both ends."""
+        if isinstance(self.transport, Pluggable) and (arrival, inverted) != self._crossing:
+            self._crossing = arrival, inverted
+            self.transport.cross(arrival, inverted)
+            self._send_carrier(now_ns)
 
     # ---- frames ----
 
@@ -179,6 +280,8 @@ class Port:
         try:
             if header.type == FrameType.CARRIER:
                 self._on_carrier(CarrierMessage.decode(payload), now_ns)
+            elif self._reflecting:
+                self._send(FrameType.TRAINING, bytes(payload), now_ns, header.lane)
             else:
                 training = self._decoder.decode(payload)
                 self._feed(FrameHeard(header.lane, training), now_ns)
@@ -186,10 +289,15 @@ class Port:
             self.counters.malformed_frames += 1
 
     def _on_carrier(self, message: CarrierMessage, now_ns: int) -> None:
+        if self._looped:
+            return
+        self.heard = message
         moved = self.optics.hear_carrier(message, now_ns)
         self._feed(PeerCarrier(message), now_ns)  # first: it may say why the light goes
         if moved:
             self._look_at_light(now_ns)
+        if self._reflecting:
+            self._send(FrameType.CARRIER, self._reflect(message).encode(), now_ns)
 
     def pump(self, now_ns: int) -> bool:
         """Send data that may leave now. True: call again in the next turn."""
@@ -217,6 +325,7 @@ class Port:
     def on_deadline(self, now_ns: int) -> None:
         if self._wake_ns is not None and self._wake_ns <= now_ns:
             self._wake_ns = None
+            self._look_at_lasers(now_ns)
             self._feed(Woke(), now_ns)
         data_ns = self.data.next_deadline_ns()
         if data_ns is not None and data_ns <= now_ns:
@@ -230,11 +339,18 @@ class Port:
     def beat(self, now_ns: int) -> None:
         """Every half second: counters move on, light is looked at, the carrier is sent."""
         self.optics.advance(now_ns)
+        self._look_at_lasers(now_ns)
         self._look_at_light(now_ns)
         self._feed(self.optics.quality(), now_ns)
         self._send_carrier(now_ns)
 
     # ---- light ----
+
+    def _look_at_lasers(self, now_ns: int) -> None:
+        lasers = self.optics.transmitter(now_ns)
+        if lasers != self._lasers:
+            self._lasers = lasers
+            self._feed(TransmitterChanged(*lasers), now_ns)
 
     def _look_at_light(self, now_ns: int) -> None:
         light = self.optics.light(now_ns)
@@ -246,6 +362,8 @@ class Port:
 
     def _send_carrier(self, now_ns: int) -> None:
         self._carrier_due = False
+        if self._reflecting and self.heard is not None:
+            return  # No light of its own.
         trainer = self.trainer
         message = self.optics.carrier(now_ns, trainer.session, trainer.state, trainer.reason)
         self._send(FrameType.CARRIER, message.encode(), now_ns)
@@ -288,7 +406,8 @@ class Port:
 
     def _handle(self, event: Event, now_ns: int) -> None:
         trainer = self.trainer
-        before, failures = trainer.state, trainer.failures
+        before, failures, damped = trainer.state, trainer.failures, trainer.flaps_damped
+        mode_moved = False
         for action in trainer.handle(event, now_ns):
             match action:
                 case SendTraining():
@@ -300,8 +419,19 @@ class Port:
                 case SetTransmit(on):
                     self.optics.set_transmit(on, now_ns)
                     self._carrier_due = True
+                case ShapeLight(penalty_db):
+                    self.optics.shape(penalty_db)
+                    self._carrier_due = True
+                case SetMode(mode):
+                    self.optics.set_mode(mode, now_ns)
+                    mode_moved = True
                 case LinkUp():
                     self._on_link_up(action, now_ns)
+                case LinkHeld():
+                    self.data.hold()
+                    self._around.changed(self)
+                case LinkResumed():
+                    self._on_link_resumed(action, now_ns)
                 case LinkDown():
                     self._on_link_down(action, now_ns)
                 case Report():
@@ -315,11 +445,17 @@ class Port:
                 self._tell("LINK_TRAINING", Severity.INFO, f"training with {peer}", peer=str(peer))
         if trainer.failures != failures:
             self._tell_reason("LINK_FAILED", Severity.ERROR, "training failed")
+        if trainer.flaps_damped != damped:
+            self._tell_reason("LINK_DAMPED", Severity.ERROR, "held down")
         if self._carrier_due:
             self._send_carrier(now_ns)
+        if mode_moved:
+            self._feed(self.optics.quality(), now_ns)
+            self._look_at_light(now_ns)
 
     def _on_link_up(self, action: LinkUp, now_ns: int) -> None:
         self.optics.set_lanes(action.rx_lanes, action.lane_map, action.inverted)
+        self._width = action.width
         self.up_since_ns = time_ns()
         self.data.link_up(action.epoch, action.peer, action.credit_frames, now_ns)
         self._around.changed(self)
@@ -335,19 +471,42 @@ class Port:
             training_ms=took_ms,
         )
 
+    def _on_link_resumed(self, action: LinkResumed, now_ns: int) -> None:
+        """Same epoch: the data path goes on with all that was in flight."""
+        link = action.link
+        before, self._width = self._width, link.width
+        self.optics.set_lanes(link.rx_lanes, link.lane_map, link.inverted)
+        self.data.release(now_ns)
+        self._around.changed(self)
+        held_ms = round(action.held_ns / 1e6, 1)
+        if link.width != before:
+            severity = Severity.WARNING if link.degraded else Severity.INFO
+            what = f"goes on with {link.width} of {self.trainer.config.data_lanes} lanes"
+            self._tell_reason("LINK_WIDTH_CHANGED", severity, what, width_lanes=link.width)
+        else:
+            self._tell(
+                "LINK_RECOVERED", Severity.WARNING, f"recovered; data waited {held_ms:g} ms",
+                held_ms=held_ms,
+            )  # fmt: skip
+
     def _on_link_down(self, action: LinkDown, now_ns: int) -> None:
         self.data.link_down(now_ns)
         self.optics.set_lanes(0, (), 0)
         self.up_since_ns = 0
         self.downs += 1
-        quiet = action.reason.code in (DownReason.ADMIN_DOWN, DownReason.RETRAIN_COMMANDED)
-        severity = Severity.INFO if quiet else Severity.WARNING
+        severity = Severity.INFO if action.reason.code in QUIET else Severity.WARNING
         self._tell_reason("LINK_DOWN", severity, "down")
 
-    def _tell_reason(self, kind: str, severity: Severity, what: str) -> None:
+    def _tell_reason(
+        self, kind: str, severity: Severity, what: str, **detail: str | int | float
+    ) -> None:
+        """Why, where there is a reason, and what to do."""
         reason = self.trainer.reason
+        if not reason.code:
+            self._tell(kind, severity, what, **detail)
+            return
         message = f"{what}: {reason.code.name}"
-        detail: dict[str, str | int | float] = {"reason": reason.code.name}
+        detail["reason"] = reason.code.name
         if reason.lane is not None:
             message += f" on lane {reason.lane}"
             detail["lane"] = reason.lane
@@ -387,6 +546,11 @@ class Port:
         row["trainings"] = self._earlier["trainings"] + trainer.trainings
         row["training_failures"] = self._earlier["training_failures"] + trainer.failures
         row["downs"] = self._earlier["downs"] + self.downs
+        row["equaliser_requests"] = (
+            self._earlier["equaliser_requests"] + trainer.lanes.equaliser.requests
+        )
+        for name in ("recoveries", "recovery_failures", "flaps", "flaps_damped", "fallbacks"):
+            row[name] = self._earlier[name] + getattr(trainer, name)
         counters = self.counters
         for name in COUNTER_FIELDS:
             row[name] = getattr(counters, name)

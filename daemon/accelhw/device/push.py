@@ -101,6 +101,11 @@ class Push:
         start = chunk * self.chunk_bytes
         return min(self.chunk_bytes, self.total_bytes - start)
 
+    @property
+    def next_chunk(self) -> int | None:
+        """The chunk that `take_chunk` would give."""
+        return next((chunk for chunk in self.todo if self.states[chunk] == TODO), None)
+
     def take_chunk(self, port: DataPort) -> Cut | None:
         while self.todo:
             chunk = self.todo.popleft()

@@ -24,7 +24,9 @@ from accelhw.interface.messages import (
     AnyMessage,
     Command,
     Completion,
+    DiagProgress,
     Event,
+    FaultChanged,
     Hello,
     Refused,
     TrainingProgress,
@@ -33,7 +35,7 @@ from accelhw.interface.messages import (
     decode,
 )
 
-Unasked = Event | TransferProgress | TrainingProgress
+Unasked = Event | FaultChanged | TransferProgress | TrainingProgress | DiagProgress
 
 # Progress is left out, and events never, when the driver lags this many messages behind.
 PROGRESS_BACKLOG = 4096
@@ -190,10 +192,13 @@ class DeviceClient:
                 future = self._pending.get(number)
                 if future is not None and not future.done():
                     future.set_result(message)
-            case Event():
+            case Event() | FaultChanged():
                 self._unasked.append(message)
                 self._arrived.set()
-            case TransferProgress() | TrainingProgress():
+            case DiagProgress() if message.diag.ended_ns:
+                self._unasked.append(message)
+                self._arrived.set()
+            case TransferProgress() | TrainingProgress() | DiagProgress():
                 if len(self._unasked) >= PROGRESS_BACKLOG:
                     self.dropped_progress += 1
                 else:

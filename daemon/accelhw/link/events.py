@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from accelhw.model.link import DownReason, PeerId, Reason, TrainingPhase
+from accelhw.model.link import DownReason, LinkMode, PeerId, Reason, TrainingPhase
 from accelhw.wire.carrier import CarrierMessage
 from accelhw.wire.training import LaneTraining, TrainingMessage, lane_payload
 
@@ -56,6 +56,14 @@ class LightChanged:
 
 
 @dataclass(frozen=True, slots=True)
+class TransmitterChanged:
+    """Transmitter status as masks over own lanes. A lane that is neither may still settle."""
+
+    ready: int  # power in its window, ring locked
+    broken: int
+
+
+@dataclass(frozen=True, slots=True)
 class LaneQuality:
     """Per own lane. Told at each tick and with each LightChanged; dark lanes have BER 0.5."""
 
@@ -86,8 +94,8 @@ class InterfaceUp:
 
 
 Event = (
-    Enabled | Disabled | RetrainAsked | Woke | FrameHeard | PeerCarrier | LightChanged | LaneQuality
-    | DataHeard | RetryExhausted | InterfaceDown | InterfaceUp
+    Enabled | Disabled | RetrainAsked | Woke | FrameHeard | PeerCarrier | TransmitterChanged
+    | LightChanged | LaneQuality | DataHeard | RetryExhausted | InterfaceDown | InterfaceUp
 )  # fmt: skip
 
 # ---- actions out --------------------------------------------------------------------------------
@@ -122,6 +130,20 @@ class SetTransmit:
 
 
 @dataclass(frozen=True, slots=True)
+class ShapeLight:
+    """The transmit taps changed: what they leave, per own lane. Send a carrier message at once."""
+
+    penalty_db: tuple[float, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class SetMode:
+    """Signal in this mode from now on. Tell light and quality again."""
+
+    mode: LinkMode
+
+
+@dataclass(frozen=True, slots=True)
 class LinkUp:
     """Data may flow. Lane sets are masks over own lanes."""
 
@@ -135,6 +157,21 @@ class LinkUp:
     credit_frames: int  # what the far receiver can hold
     rtt_ns: int
     degraded: bool
+
+
+@dataclass(frozen=True, slots=True)
+class LinkHeld:
+    """A link that is up is in trouble: no data may leave; what is in flight is kept."""
+
+    reason: Reason
+
+
+@dataclass(frozen=True, slots=True)
+class LinkResumed:
+    """The held link is good again. Same epoch: sequence numbers and data in flight go on."""
+
+    link: LinkUp  # its lanes may be others than before
+    held_ns: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,4 +190,7 @@ class Report:
     phase: TrainingPhase = TrainingPhase.OFF  # in which it happened; the machine may be further
 
 
-Action = SendTraining | WakeAt | SetTransmit | LinkUp | LinkDown | Report
+Action = (
+    SendTraining | WakeAt | SetTransmit | ShapeLight | SetMode | LinkUp | LinkHeld | LinkResumed
+    | LinkDown | Report
+)  # fmt: skip

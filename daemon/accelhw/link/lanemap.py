@@ -25,10 +25,9 @@ def widths(lanes: int) -> tuple[int, ...]:
     return tuple(sorted({lanes, max(lanes // 2, 1), max(lanes // 4, 1), 1}, reverse=True))
 
 
-def common_width(lanes: int, good_here: int, good_there: int) -> int:
-    """The largest width that the good lanes of both ends allow; 0 when there is none."""
-    most = min(good_here.bit_count(), good_there.bit_count())
-    return max((width for width in widths(lanes) if width <= most), default=0)
+def widest(lanes: int, good: int) -> int:
+    """The largest allowed width that so many good lanes can fill; 0 when there is none."""
+    return max((width for width in widths(lanes) if width <= good), default=0)
 
 
 def chosen_lanes(good: int, lane_map: Sequence[int | None], width: int) -> int:
@@ -40,6 +39,59 @@ def chosen_lanes(good: int, lane_map: Sequence[int | None], width: int) -> int:
 def far_lanes(arrival: int, lane_map: Sequence[int | None]) -> int:
     """The far Tx lanes behind these arrival lanes."""
     return mask_of([far for lane in lanes_of(arrival) if (far := lane_map[lane]) is not None])
+
+
+@dataclass(frozen=True, slots=True)
+class LaneView:
+    """One end's lanes: those it hears well, and for each, the far lane that it hears."""
+
+    good: int
+    far: Sequence[int | None]
+
+
+@dataclass(frozen=True, slots=True)
+class LaneSet:
+    """Lanes in use: a mask of arrival lanes, and one of transmit lanes."""
+
+    width: int
+    rx: int
+    tx: int
+
+
+NO_LANES = LaneSet(0, 0, 0)
+
+
+def agree(data_lanes: int, near: LaneView, far: LaneView, near_first: bool) -> LaneSet:
+    """What to use; each end works it out alike from what both said.
+
+    Lanes of a cable come in pairs, one fibre there and one back, and a pair is used in both
+    directions or in none. Only where the two directions are crossed differently, or no pair is
+    whole, each direction takes what it has. `near_first` is told to one of the ends.
+    """
+    whole = [
+        (lane, there)
+        for lane in lanes_of(near.good)
+        if (there := near.far[lane]) is not None
+        and far.good >> there & 1
+        and far.far[there] == lane
+    ]
+    if whole and _paired(near.far, far.far) and _paired(far.far, near.far):
+        width = widest(data_lanes, len(whole))
+        used = sorted(whole, key=lambda pair: pair[not near_first])[:width]
+        mask = mask_of([lane for lane, _ in used])
+        return LaneSet(width, mask, mask)
+    width = widest(data_lanes, min(near.good.bit_count(), far.good.bit_count()))
+    arrival = chosen_lanes(near.good, near.far, width)
+    theirs = far_lanes(chosen_lanes(far.good, far.far, width), far.far)
+    return LaneSet(width, arrival, theirs & (1 << len(near.far)) - 1)
+
+
+def _paired(near: Sequence[int | None], far: Sequence[int | None]) -> bool:
+    """Whether light that comes from a far lane also goes there, as far as both know."""
+    return all(
+        there is None or there >= len(far) or far[there] in (None, lane)
+        for lane, there in enumerate(near)
+    )
 
 
 @dataclass(slots=True)

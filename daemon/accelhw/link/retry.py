@@ -120,6 +120,14 @@ class RetrySender(Generic[Record]):
         if self.records and not self.replaying:
             self._replay(now_ns)
 
+    def resume(self, now_ns: int) -> None:
+        """After a wait that was nobody's fault: send all in flight again, with all patience."""
+        if self.records:
+            self._replay(now_ns)
+        self._replays = 0
+        self.exhausted = False
+        self._timer_from_ns = now_ns
+
     def _measure(self, rtt_ns: int) -> None:
         if not self.rtt_ns:
             self.rtt_ns, self._spread_ns = rtt_ns, rtt_ns // 2

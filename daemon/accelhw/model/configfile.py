@@ -57,7 +57,7 @@ def load(text: str) -> Config | list[Mistake]:
     try:
         document = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        return [_syntax_mistake(str(error), text)]
+        return [syntax_mistake(str(error), text)]
     lines = key_lines(text)
     mistakes: list[Mistake] = []
     top = Table(document, (), "", lines, mistakes)
@@ -74,7 +74,8 @@ def load(text: str) -> Config | list[Mistake]:
     )
 
 
-def _syntax_mistake(message: str, text: str) -> Mistake:
+def syntax_mistake(message: str, text: str) -> Mistake:
+    """What `tomllib` said of a text, as a mistake with its line."""
     place = _SYNTAX_PLACE.search(message)
     line = int(place.group(1)) if place and place.group(1) else max(1, len(text.splitlines()))
     problem = _SYNTAX_PLACE.sub("", message)

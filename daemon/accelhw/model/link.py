@@ -31,6 +31,9 @@ class TrainingPhase(IntEnum):
     RETRY_START = 6  # sequence numbers and credits agreed
     ACTIVE = 7
     HOLD_OFF = 8
+    LASER_ON = 9  # lasers and ring heaters settle; comes before SEEK
+    EQ_TRAIN = 10  # receivers ask the far transmitters for better taps; between LOCK and MAP
+    RECOVERY = 11  # up, but data waits while lanes are locked and checked again
 
 
 class DownReason(IntEnum):
@@ -58,6 +61,13 @@ class DownReason(IntEnum):
     CARD_RESET = 19
     RETRAIN_COMMANDED = 20
     TX_FAULT = 21
+    EQ_NOT_CONVERGED = 22
+    EQ_PARTNER_NOT_READY = 23
+    RECOVERY_TIMEOUT = 24
+    NO_COMMON_MODE = 25
+    FLAPPING = 26
+    TEST = 40  # a test of the link runs here
+    PEER_TEST = 41  # and there
 
 
 NEXT_ACTION: dict[DownReason, str] = {
@@ -82,7 +92,14 @@ NEXT_ACTION: dict[DownReason, str] = {
     DownReason.INTERFACE_DOWN: "the carrying interface is down: ip link set {interface} up",
     DownReason.CARD_RESET: "none: it trains again when the card is ready",
     DownReason.RETRAIN_COMMANDED: "none: training was asked for",
+    DownReason.TEST: "none: it trains again when the test ends; accelctl diag list",
+    DownReason.PEER_TEST: "none: it trains again when the far port's test ends",
     DownReason.TX_FAULT: "a laser of this port failed; replace the engine",
+    DownReason.EQ_NOT_CONVERGED: "the trace of that lane is too lossy or damaged; replace the card",
+    DownReason.EQ_PARTNER_NOT_READY: "look at the far port's lanes; its receiver does not settle",
+    DownReason.RECOVERY_TIMEOUT: "none: it trains again; if it returns, clean the lane's connector",
+    DownReason.NO_COMMON_MODE: "the ends share no FEC and rate; compare the cards' profiles",
+    DownReason.FLAPPING: "find what is loose: accelctl lane list {port}; link train ends the wait",
 }
 
 
@@ -96,6 +113,38 @@ class Reason:
 
     def next_action(self, port: str, interface: str = "") -> str:
         return NEXT_ACTION[self.code].format(port=port, interface=interface or "IFACE")
+
+
+FECS = ("none", "kr4", "kp4")  # weakest first
+SLOWDOWNS = (1, 2)
+
+
+@dataclass(frozen=True, slots=True)
+class LinkMode:
+    """How lanes signal: their FEC, and their symbol rate as a fraction of the lane type's own."""
+
+    fec: str
+    slowdown: int = 1
+
+    def __str__(self) -> str:
+        return self.fec if self.slowdown == 1 else f"{self.fec}/{self.slowdown}"
+
+    @classmethod
+    def parse(cls, text: str) -> LinkMode:
+        """ "kr4", or "kr4/2" at half the symbol rate. Raises ValueError."""
+        for mode in MODES:
+            if str(mode) == text:
+                return mode
+        raise ValueError(f"{text!r} is no mode; try {', '.join(map(str, MODES))}")
+
+    @property
+    def number(self) -> int:
+        """Place among all modes, best first; how masks and messages name it."""
+        return MODES.index(self)
+
+
+# Best first: a stronger FEC costs some latency, a lower symbol rate half of the capacity.
+MODES = tuple(LinkMode(fec, slowdown) for slowdown in SLOWDOWNS for fec in FECS)
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,8 @@ from importlib.resources import files
 
 import msgspec
 
+from accelhw.model.link import LinkMode
+
 
 class LaneType(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Optics and rate of one lane, both directions alike."""
@@ -36,6 +38,12 @@ class LaneType(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     rx_damage_dbm: float
     los_assert_dbm: float
     los_deassert_dbm: float
+    fallbacks: tuple[str, ...] = ()  # further modes that a link may train in: "kr4", "kr4/2"
+
+    @property
+    def modes(self) -> tuple[LinkMode, ...]:
+        """What such a lane can do, its own mode first."""
+        return (LinkMode(self.fec), *(LinkMode.parse(text) for text in self.fallbacks))
 
 
 class Latency(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -55,6 +63,49 @@ class Energy(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     source: str
 
 
+class Laser(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Where the light comes from, one laser a lane or one for a group of lanes."""
+
+    cooled: bool  # held at `temp_c`; else so much warmer than the case
+    temp_c: float
+    tau_s: float  # how fast it takes on another temperature
+    cooler_reach_k: float  # below the case
+    bias_limit_ma: float  # of the driver; power control raises bias up to it
+    lanes_per_laser: int
+    power_db_per_k: float  # what power control misses as the laser leaves its temperature
+    wavelength_nm_per_k: float
+
+
+class Ring(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A microring modulator with its heater, one a lane."""
+
+    ghz_per_k: float
+    fwhm_ghz: float
+    reach_k: float  # change of case temperature that the heater can answer, either way
+    heater_mw: float  # at `case_temp_c`
+    heater_mw_per_k: float
+    heater_mw_max: float
+    case_temp_c: float
+
+
+class Thermal(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Heat of the network module and of HBM: a resistance to the air and a time constant each."""
+
+    inlet_c: float
+    case_k_per_w: float
+    case_tau_s: float
+    case_idle_w: float  # lasers off; lit lanes add their rate times `energy.optical_pj_per_bit`
+    hbm_k_per_w: float
+    hbm_tau_s: float
+    hbm_idle_w: float
+    hbm_pj_per_bit: float
+    full_load_gbyte_per_s: float  # moved on this host, counts as HBM at its full rate
+    supply_v: float  # of the optics
+
+
+Thresholds = tuple[float, float, float, float]  # high alarm, high warning, low warning, low alarm
+
+
 class Profile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Everything that cards of one kind share. Sources of the figures stand in the TOML."""
 
@@ -72,6 +123,16 @@ class Profile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     lane: LaneType
     latency: Latency
     energy: Energy
+    laser: Laser
+    thermal: Thermal
+    thresholds: dict[str, Thresholds]  # by the watched columns of the status tables
+    ring: Ring | None = None  # None: another kind of modulator
+    spare_lanes: int = 0  # of lanes_per_oe: lit, and used only in place of a lane that fails
+
+    @property
+    def data_lanes(self) -> int:
+        """Lanes that carry data on a port at full width."""
+        return self.lanes_per_oe - self.spare_lanes
 
     @property
     def signal_lines(self) -> int:
@@ -82,7 +143,7 @@ class Profile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return self.hbm_gib << 30
 
     def port_gbit_per_s(self, lanes: int | None = None) -> float:
-        width = self.lanes_per_oe if lanes is None else lanes
+        width = self.data_lanes if lanes is None else lanes
         return width * self.lane.mac_rate_gbit_per_s
 
 

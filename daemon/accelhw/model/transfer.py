@@ -39,6 +39,7 @@ class TransferError(IntEnum):
     CANCELLED = 10
     TOO_MANY = 11
     CARD_LOST = 12
+    HBM_ERROR = 13  # an uncorrectable error in what was to be read
 
 
 @dataclass(frozen=True, slots=True)

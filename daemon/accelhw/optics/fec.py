@@ -20,6 +20,7 @@ Floats = NDArray[np.float64]
 SYMBOL_BITS = 10
 BLOCKS_PER_CODEWORD = 80  # 64b/66b blocks that one codeword carries, KP4 and KR4 alike
 PREAMBLE_BYTES = 8
+DECODER_NS = 37.0  # 3 + 3 + 31 cycles, the estimate in IEEE 802.3dj work
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,3 +131,82 @@ def frame_loss_without_fec(ber: ArrayLike, frame_bytes: int) -> Floats:
     bits = 8 * (frame_bytes + PREAMBLE_BYTES)
     with np.errstate(divide="ignore"):
         return np.asarray(-np.expm1(bits * np.log1p(-np.asarray(ber, float))))
+
+
+# ---- many ports at once --------------------------------------------------------------------------
+
+LOCK_LOSS_RUN = 3  # uncorrectable codewords in a row lose the lock of the physical coding sublayer
+_TAIL = 48  # bins behind t that are summed; further ones hold less than 1e-15 of the tail
+_CALM = 0.1  # wrong symbols a codeword; below it a few bins hold the tail
+_CALM_TAIL = 6
+
+
+@dataclass(frozen=True, slots=True)
+class WordOdds:
+    """What becomes of a codeword, for many ports: arrays over ports."""
+
+    bins: Floats  # [port, 0..t]: so many symbols corrected
+    uncorrectable: Floats
+    excess_symbols: Floats  # mean number of wrong symbols in an uncorrectable one
+
+
+def word_odds(lane_ber: ArrayLike, code: Code) -> WordOdds:
+    """From the BER of each lane in use, [port, lane]. Exact as `symbol_error_pmf`, and fast."""
+    errors = np.atleast_2d(np.asarray(lane_ber, float))
+    ports, lanes = errors.shape
+    p = symbol_error_ratio(errors)
+    shares = symbols_per_lane(code, lanes)
+    odds = WordOdds(np.zeros((ports, code.t + 1)), np.zeros(ports), np.zeros(ports))
+    calm = p @ np.array(shares, float) < _CALM
+    for part, tail in ((calm, _CALM_TAIL), (~calm, _TAIL)):
+        if part.any():
+            width = code.t + 1 + tail
+            _fill(odds, part, _convolved(p[part].T, shares, width), code)
+    return odds
+
+
+def _fill(odds: WordOdds, part: NDArray[np.bool_], pmf: Floats, code: Code) -> None:
+    head, tail = pmf[: code.t + 1], pmf[code.t + 1 :]
+    good, lost = head.sum(axis=0), tail.sum(axis=0)
+    odds.bins[part] = head.T
+    # Far past the cliff the tail does not fit into its bins, but then its complement is exact.
+    odds.uncorrectable[part] = np.where(good < 0.5, 1.0 - good, np.minimum(lost, 1.0))
+    counts = np.arange(code.t + 1, code.t + 1 + len(tail))
+    with np.errstate(invalid="ignore", divide="ignore"):
+        mean = (counts @ tail) / lost
+    odds.excess_symbols[part] = np.where(lost > 0.0, mean, code.t + 1.0)
+
+
+def _convolved(p: Floats, shares: Sequence[int], width: int) -> Floats:
+    """P(j wrong symbols) as [j, port] for j below `width`, over lanes of so many symbols each."""
+    total = np.zeros((width, p.shape[1]))
+    total[0] = 1.0
+    for lane, symbols in enumerate(shares):
+        own = _pmf_head(symbols, p[lane], min(symbols + 1, width))
+        summed = own[0] * total
+        for j in range(1, len(own)):
+            summed[j:] += own[j] * total[: width - j]
+        total = summed
+    return total
+
+
+def _pmf_head(n: int, p: Floats, width: int) -> Floats:
+    """P(Bin(n, p) = j) as [j, port], each from the one before where nothing underflows."""
+    head = np.zeros((width, len(p)))
+    log_right = np.log1p(-np.minimum(p, 1.0 - 1e-16))
+    head[0] = np.exp(n * log_right)
+    odds = np.exp(np.log(np.maximum(p, 1e-300)) - log_right)
+    for j in range(1, width):
+        head[j] = head[j - 1] * odds * ((n - j + 1) / j)
+    return head
+
+
+def lock_loss_ratio(p_uncorrectable: ArrayLike) -> Floats:
+    """Chance a codeword, in the long run, that it is the third uncorrectable one in a row."""
+    p = np.asarray(p_uncorrectable, float)
+    return np.asarray(p**3 / (1.0 + p + p * p))
+
+
+def receive_delay_ns(code: Code, interleave: int, line_rate_gbit_per_s: float) -> float:
+    """Time to gather the interleaved codewords, and to decode them: 37 cycles at 1 GHz."""
+    return interleave * code.codeword_bits / line_rate_gbit_per_s + DECODER_NS

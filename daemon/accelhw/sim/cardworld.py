@@ -9,7 +9,13 @@ from accelhw.device.card import Card
 from accelhw.device.dma import TransferEngine
 from accelhw.device.hbm import Hbm
 from accelhw.device.port import Port
-from accelhw.interface.messages import ChannelMapEntry, StartTransfer, TransferInfo
+from accelhw.interface.messages import (
+    ChannelMapEntry,
+    FaultInfo,
+    InjectFault,
+    StartTransfer,
+    TransferInfo,
+)
 from accelhw.interface.tables import Tables, table_bytes
 from accelhw.link.events import Report
 from accelhw.model.config import Fibre, FibreEnd, TransportKind
@@ -64,6 +70,7 @@ class CardWorld:
             inverted_lanes=frozenset(inverted_lanes),
         )
         self.events: list[tuple[str, str]] = []
+        self.faults: dict[str, FaultInfo] = {}  # active, as a chassis would keep them
         self.steps: list[tuple[str, Report]] = []
         pair = InProcessPair(MTU, receive_frames=48)
         self.faulty = [
@@ -118,6 +125,8 @@ class CardWorld:
                 for line in range(profile.signal_lines)
             ],
             tables=self.tables,
+            seed=self.seed,
+            around=self,
         )
         card.memory.register_window(MemoryWindow(REGION, KEY, 0, HBM_BYTES))
         return card
@@ -138,6 +147,32 @@ class CardWorld:
 
     def changed(self, port: Port) -> None: ...
 
+    def report(
+        self, kind: str, severity: Severity, subject: str, message: str, **detail: str | int | float
+    ) -> None:
+        self.events.append((kind, subject))
+
+    def fault_changed(self, info: FaultInfo) -> None:
+        self.faults.pop(info.fault_id, None)
+        if info.state == "ACTIVE":
+            self.faults[info.fault_id] = info
+
+    # ---- faults ----
+
+    def inject(self, kind: str, subject: str = "card0/oe0", **how: object) -> str:
+        """As an operator does; gives the fault's id. Raises EngineRefusal."""
+        name = f"f{len(self.events)}"
+        command = InjectFault(1, name, kind, subject, begun_ns=self.now_ns, **how)  # type: ignore[arg-type]
+        self._card_of(subject).faults.inject(command, self.now_ns)
+        return name
+
+    def clear(self, *names: str) -> None:
+        for name in names or tuple(self.faults):
+            self._card_of(self.faults[name].subject).faults.clear(name, self.now_ns)
+
+    def _card_of(self, subject: str) -> Card:
+        return next(card for card in self.cards if card.name == subject.partition("/")[0])
+
     # ---- the hand on the clock ----
 
     @property
@@ -155,6 +190,10 @@ class CardWorld:
     def replace(self, index: int) -> None:
         """The worker of a card died: a new life over the same HBM and tables."""
         self.cards[index] = self._card(index)
+        for info in list(self.faults.values()):
+            if info.card == f"card{index}":
+                self.cards[index].faults.resume(info)
+        self.cards[index].faults.advance(self.now_ns)
         self.cards[index].power_on(self.now_ns)
 
     def run(self, seconds: float = 60.0, until: Callable[[], bool] | None = None) -> bool:
@@ -169,8 +208,9 @@ class CardWorld:
             deadlines = [self._next_beat_ns]
             for card in self.cards:
                 deadlines += [d for port in card.ports if (d := port.next_deadline_ns())]
-                if (d := card.memory.next_deadline_ns()) is not None:
-                    deadlines.append(d)
+                for part in (card.memory, card.faults):
+                    if (d := part.next_deadline_ns()) is not None:
+                        deadlines.append(d)
             self.now_ns = min(max(min(deadlines), self.now_ns + TURN_NS), end_ns)
             self._wake()
         return until is None or until()
@@ -180,11 +220,11 @@ class CardWorld:
             for port in card.ports:
                 port.on_deadline(self.now_ns)
             card.memory.on_deadline(self.now_ns)
+            card.faults.advance(self.now_ns)
         if self.now_ns >= self._next_beat_ns:
             self._next_beat_ns = self.now_ns + BEAT_NS
             for card in self.cards:
-                for port in card.ports:
-                    port.beat(self.now_ns)
+                card.beat(self.now_ns)
                 card.write_rows()
 
     def _turn(self) -> bool:

@@ -20,12 +20,17 @@ from accelhw.link.events import (
     FrameHeard,
     LightChanged,
     LinkDown,
+    LinkHeld,
+    LinkResumed,
     LinkUp,
     PeerCarrier,
     Report,
     RetrainAsked,
     SendTraining,
+    SetMode,
     SetTransmit,
+    ShapeLight,
+    TransmitterChanged,
     WakeAt,
     Woke,
 )
@@ -121,12 +126,15 @@ class End:
     decoder: TrainingDecoder = field(default_factory=TrainingDecoder)
     life: int = 0
     up: LinkUp | None = None
+    held: bool = False
     ups: int = 0
+    resumed: list[LinkResumed] = field(default_factory=list)
     downs: list[DownReason] = field(default_factory=list)
     reports: list[str] = field(default_factory=list)
     bad_frames: int = 0
     training_frames: int = 0
     alarm_ns: int | None = None
+    lasers: tuple[int, int] = (0, 0)
 
 
 class LinkPair:
@@ -196,6 +204,13 @@ class LinkPair:
             end.engine.path_loss_db = fibre.loss_db
             self._light_moved(name)
 
+    def break_laser(self, name: str, *lanes: int, broken: bool = True) -> None:
+        """Lasers of this end go out, or are replaced."""
+        self.ends[name].engine.laser_fault[list(lanes)] = broken
+        self._look_at_lasers(self.ends[name])
+        self._light_moved(name)
+        self._send_carrier(name)
+
     def darken(self, name: str, lane: int, loss_db: float) -> None:
         """Loss on one lane on its way to this end."""
         self.ends[name].engine.path_extra_db[lane] = loss_db
@@ -222,11 +237,12 @@ class LinkPair:
     def both_agree(self) -> bool:
         """Both are up and tell the same story about one link."""
         a, b = self.a.up, self.b.up
-        if a is None or b is None or a.epoch != b.epoch:
+        if a is None or b is None or a.epoch != b.epoch or self.a.held or self.b.held:
             return False  # One of them has yet to notice.
         ends = ((a, b), (b, a))
         return (
             a.width == b.width
+            and (a.degraded, self.a.trainer.mode) == (b.degraded, self.b.trainer.mode)
             and (a.peer, b.peer) == (self.b.me, self.a.me)
             and all(far_lanes(near.rx_lanes, near.lane_map) == far.tx_lanes for near, far in ends)
         )
@@ -237,6 +253,7 @@ class LinkPair:
     def feed(self, name: str, event: Event) -> None:
         end = self.ends[name]
         before = end.trainer.state
+        relight = False
         for action in end.trainer.handle(event, self.now_ns):
             match action:
                 case SendTraining():
@@ -249,11 +266,23 @@ class LinkPair:
                 case SetTransmit(on):
                     end.engine.set_transmit(on, self.now_ns)
                     self._send_carrier(name)
+                case ShapeLight(penalty_db):
+                    end.engine.shape(penalty_db)
+                    self._send_carrier(name)
+                case SetMode(mode):
+                    end.engine.set_mode(mode, self.now_ns)
+                    relight = True
                 case LinkUp():
                     end.up, end.ups = action, end.ups + 1
                     end.engine.set_lanes(action.rx_lanes, action.lane_map, action.inverted)
+                case LinkHeld():
+                    end.held = True
+                case LinkResumed(link):
+                    end.held, end.up = False, link
+                    end.resumed.append(action)
+                    end.engine.set_lanes(link.rx_lanes, link.lane_map, link.inverted)
                 case LinkDown(reason):
-                    end.up = None
+                    end.up, end.held = None, False
                     end.downs.append(reason.code)
                     end.engine.set_lanes(0, end.trainer.lane_map, end.trainer.inverted)
                 case Report(text, lane):
@@ -262,6 +291,8 @@ class LinkPair:
                     self._watch(f"{self.now_ns / 1e6 - 1000:9.3f} ms  {end.me}{where}: {text}")
         if end.trainer.state is not before and self.ends[name] is end:
             self._send_carrier(name)
+        if relight:
+            self._tell_light(name)
 
     # ---- the rest of the world -------------------------------------------------------------------
 
@@ -283,7 +314,14 @@ class LinkPair:
         due_ns = end.alarm_ns
         if self.ends[end.name] is end and due_ns is not None and due_ns <= self.now_ns:
             end.alarm_ns = None
+            self._look_at_lasers(end)
             self.feed(end.name, Woke())
+
+    def _look_at_lasers(self, end: End) -> None:
+        lasers = end.engine.transmitter(self.now_ns)
+        if lasers != end.lasers:
+            end.lasers = lasers
+            self.feed(end.name, TransmitterChanged(*lasers))
 
     def _light_moved(self, name: str) -> None:
         self.ends[name].engine.light_moved(self.now_ns)
@@ -297,6 +335,7 @@ class LinkPair:
     def _carrier_beat(self, name: str) -> None:
         end = self.ends[name]
         end.engine.advance(self.now_ns)
+        self._look_at_lasers(end)
         self._tell_light(name)
         self._send_carrier(name)
         self._at(self.now_ns + CARRIER_BEAT_NS, lambda: self._carrier_beat(name))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 if TYPE_CHECKING:
     from typing_extensions import Buffer
@@ -53,3 +53,12 @@ class Transport(Protocol):
         """Take the peeked frame and forget it."""
 
     def close(self) -> None: ...
+
+
+@runtime_checkable
+class Pluggable(Protocol):
+    """A transport with a plug at this end, which may sit the wrong way."""
+
+    def cross(self, arrival: tuple[int, ...], inverted: frozenset[int]) -> None:
+        """From now on lanes arrive (and leave) crossed by the plug: for each lane behind it, the
+        lane it arrives on, and those whose polarity is swapped."""

@@ -1,7 +1,8 @@
 """A cable that crosses lanes: a transport round another, applied where the light arrives.
 
 Frames that belong to one lane (training) or speak of each (carrier) are changed as a crossed or
-polarity-swapped cable would; all others pass untouched and unread.
+polarity-swapped cable would; all others pass untouched and unread. A plug that is put in wrongly
+at this end crosses what leaves, too, so that the far end sees the same.
 """
 
 from __future__ import annotations
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
 
 _TYPE_AT = 17
 _LANE_FRAMES = frozenset({FrameType.CARRIER, FrameType.TRAINING})
+_CALLS = ("send", "peek", "receive_into", "discard")
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +51,16 @@ class CableMap:
         for here, there in enumerate(forward):
             backward[there] = here
         return cls(tuple(backward), fibre.inverted_lanes)
+
+    @classmethod
+    def straight_of(cls, lanes: int) -> CableMap:
+        return cls(tuple(range(lanes)), frozenset())
+
+    def then(self, plug: CableMap) -> CableMap:
+        """This map, and behind it a plug that crosses what arrives."""
+        arrival = tuple(plug.arrives(lane) for lane in self.arrival)
+        inverted = frozenset(plug.arrives(lane) for lane in self.inverted)
+        return CableMap(arrival, inverted ^ plug.inverted)
 
     @property
     def straight(self) -> bool:
@@ -73,8 +85,41 @@ class Cable:
 
     def __init__(self, inner: Transport, cable_map: CableMap) -> None:
         self._inner = inner
-        self.map = cable_map  # may be changed while running: someone re-plugged it
+        self._map = cable_map
+        self._plug = CableMap.straight_of(len(cable_map.arrival))
+        self._arriving = cable_map  # through the cable and the plug
         self._frame: bytearray | None = None  # the next frame, if it was changed
+        self._bind()
+
+    @property
+    def map(self) -> CableMap:
+        return self._map
+
+    @map.setter
+    def map(self, cable_map: CableMap) -> None:
+        """While running: someone put another cable in."""
+        self._map = cable_map
+        self.plug(self._plug)
+
+    def plug(self, crossing: CableMap) -> None:
+        """The plug at this end crosses lanes from now on, both ways."""
+        self._plug = crossing
+        self._arriving = self._map.then(crossing)
+        self._bind()
+
+    def cross(self, arrival: tuple[int, ...], inverted: frozenset[int]) -> None:
+        """As `plug`, for whoever knows no cable maps."""
+        self.plug(CableMap(arrival, inverted))
+
+    def _bind(self) -> None:
+        """A straight cable costs nothing: calls go to the transport itself."""
+        for name in _CALLS:
+            self.__dict__.pop(name, None)
+        if self._plug.straight:
+            self.__dict__["send"] = self._inner.send
+            if self._arriving.straight and self._frame is None:
+                for name in _CALLS:
+                    self.__dict__[name] = getattr(self._inner, name)
 
     @property
     def mtu(self) -> int:
@@ -92,6 +137,9 @@ class Cable:
         return self._inner.fileno()
 
     def send(self, parts: Sequence[Buffer]) -> bool:
+        head = memoryview(parts[0])
+        if len(parts) == 1 and len(head) >= HEADER_BYTES and head[_TYPE_AT] in _LANE_FRAMES:
+            return self._inner.send((self._crossed(bytearray(head), self._plug),))
         return self._inner.send(parts)
 
     def peek(self) -> memoryview | None:
@@ -100,11 +148,11 @@ class Cable:
         view = self._inner.peek()
         if view is None or len(view) < HEADER_BYTES or view[_TYPE_AT] not in _LANE_FRAMES:
             return view
-        if self.map.straight or not self._is_sound(view):
+        if self._arriving.straight or not self._is_sound(view):
             return view
         frame = bytearray(self._inner.peeked_bytes)
         self._inner.receive_into([memoryview(frame)])
-        self._frame = self._crossed(frame)
+        self._frame = self._crossed(frame, self._arriving)
         return memoryview(self._frame)[:HEADER_BYTES]
 
     def receive_into(self, parts: Sequence[memoryview]) -> int:
@@ -133,14 +181,15 @@ class Cable:
             return False  # The port counts it; there is nothing to cross in noise.
         return True
 
-    def _crossed(self, frame: bytearray) -> bytearray:
+    @staticmethod
+    def _crossed(frame: bytearray, by: CableMap) -> bytearray:
         try:
             header, payload = decode_frame(frame)
             if header.type == FrameType.CARRIER:
-                crossed = self.map.carrier(CarrierMessage.decode(payload)).encode()
+                crossed = by.carrier(CarrierMessage.decode(payload)).encode()
             else:
-                lane = self.map.arrives(header.lane)
-                crossed = complement(payload) if lane in self.map.inverted else bytes(payload)
+                lane = by.arrives(header.lane)
+                crossed = complement(payload) if lane in by.inverted else bytes(payload)
         except MalformedFrame:
             return frame  # damaged on the way; the port counts it
         payload.release()

@@ -11,7 +11,7 @@ import struct
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from accelhw.model.link import DownReason, PeerId, TrainingPhase
+from accelhw.model.link import MODES, DownReason, LinkMode, PeerId, TrainingPhase
 from accelhw.wire.frame import MalformedFrame
 from accelhw.wire.identity import (
     IDENTITY,
@@ -23,6 +23,7 @@ from accelhw.wire.identity import (
     unpack_peer,
     unpack_reason,
 )
+from accelhw.wire.shape import SHAPE, LaneShape, decode_shapes
 
 if TYPE_CHECKING:
     from typing_extensions import Buffer
@@ -30,11 +31,12 @@ if TYPE_CHECKING:
 MARKER = 0xA5
 MARKER_INVERTED = 0x5A
 _COMPLEMENT = bytes(range(255, -1, -1))
-_BODY = struct.Struct("!QQIBBBBIBBIQQQQQQQ")
+_BODY = struct.Struct("!QQIBBBBBIBHHBIQQQQQQQHBB")
 _PREFIX = struct.Struct("!BB")
 
 MODULATIONS = ("nrz", "pam4")
-FECS = ("none", "kr4", "kp4")
+_MODE_SETS = range(1 << len(MODES))
+_U16 = range(1 << 16)
 _U32 = range(1 << 32)
 _U64 = range(1 << 64)
 
@@ -54,9 +56,12 @@ class TrainingMessage:
     reason: DownReason
     reason_lane: int | None
     lanes: int
-    line_rate_mbit_per_s: int  # of one lane
+    spare_lanes: int  # of these, needed only when others fail
+    line_rate_mbit_per_s: int  # of one lane, in its own mode
     modulation: str
-    fec: str
+    modes: int  # a mask of mode numbers: what the sender can do
+    tried: int  # modes in which it failed to train
+    mode: LinkMode  # of this attempt
     credit_frames: int  # frames the sender's receiver can hold
     sent_ns: int
     echo_sent_ns: int  # `sent_ns` of the newest message heard; 0: none
@@ -66,13 +71,23 @@ class TrainingMessage:
     good: int  # lanes that passed all checks up to `phase`
     inverted: int
     lane_map: tuple[int | None, ...]  # for each own lane, the far Tx lane that arrives on it
+    recovery: int = 0  # how many recoveries of this link there were; the present one counts
+    ready: bool = False  # for the end of that recovery: `good` is final
+    shapes: tuple[LaneShape, ...] = ()  # per own lane while equalisers train
 
     def __post_init__(self) -> None:
         check_peer(self.sender)
         if not 1 <= self.lanes <= LANES_MAX or len(self.lane_map) != self.lanes:
             raise ValueError(f"{self.lanes=} {len(self.lane_map)=}")
-        if self.modulation not in MODULATIONS or self.fec not in FECS:
-            raise ValueError(f"{self.modulation=} {self.fec=}")
+        if not 0 <= self.spare_lanes < self.lanes or len(self.shapes) not in (0, self.lanes):
+            raise ValueError(f"{self.spare_lanes=} {len(self.shapes)=}")
+        if (
+            self.modulation not in MODULATIONS
+            or self.mode not in MODES
+            or self.modes not in _MODE_SETS
+            or self.tried not in _MODE_SETS
+        ):
+            raise ValueError(f"{self.modulation=} {self.mode=} {self.modes=:#x} {self.tried=:#x}")
         for lane in (self.reason_lane, *self.lane_map):
             if lane is not None and not 0 <= lane < LANES_MAX:
                 raise ValueError(f"{lane=}")
@@ -83,8 +98,12 @@ class TrainingMessage:
             self.sequence not in _U32
             or self.line_rate_mbit_per_s not in _U32
             or self.credit_frames not in _U32
+            or self.recovery not in _U16
         ):
-            raise ValueError(f"{self.sequence=} {self.line_rate_mbit_per_s=} {self.credit_frames=}")
+            raise ValueError(
+                f"{self.sequence=} {self.line_rate_mbit_per_s=} {self.credit_frames=}"
+                f" {self.recovery=}"
+            )
         for value in (
             self.session, self.echo_session, self.sent_ns, self.echo_sent_ns, self.echo_held_ns
         ):  # fmt: skip
@@ -95,13 +114,15 @@ class TrainingMessage:
         """The part that is the same on all lanes."""
         fixed = _BODY.pack(
             self.session, self.echo_session, self.sequence, self.phase, self.reason,
-            pack_lane(self.reason_lane), self.lanes, self.line_rate_mbit_per_s,
-            MODULATIONS.index(self.modulation), FECS.index(self.fec), self.credit_frames,
-            self.sent_ns, self.echo_sent_ns, self.echo_held_ns,
-            self.lit, self.locked, self.good, self.inverted,
+            pack_lane(self.reason_lane), self.lanes, self.spare_lanes, self.line_rate_mbit_per_s,
+            MODULATIONS.index(self.modulation), self.modes, self.tried, self.mode.number,
+            self.credit_frames, self.sent_ns, self.echo_sent_ns, self.echo_held_ns,
+            self.lit, self.locked, self.good, self.inverted, self.recovery, self.ready,
+            bool(self.shapes),
         )  # fmt: skip
         lane_map = bytes(pack_lane(lane) for lane in self.lane_map)
-        return pack_peer(self.sender) + fixed + lane_map
+        shapes = b"".join(shape.encode() for shape in self.shapes)
+        return pack_peer(self.sender) + fixed + lane_map + shapes
 
     def encode(self, tx_lane: int) -> bytes:
         """The payload for one physical lane."""
@@ -114,19 +135,24 @@ class TrainingMessage:
         if len(body) < fixed_end:
             raise MalformedFrame(f"a training message of {len(body)} bytes")
         (
-            session, echo_session, sequence, phase, reason, reason_lane, lanes, line_rate,
-            modulation, fec, credit_frames, sent_ns, echo_sent_ns, echo_held_ns,
-            lit, locked, good, inverted,
+            session, echo_session, sequence, phase, reason, reason_lane, lanes, spare, line_rate,
+            modulation, modes, tried, mode, credit_frames, sent_ns, echo_sent_ns, echo_held_ns,
+            lit, locked, good, inverted, recovery, ready, shaped,
         ) = _BODY.unpack_from(body, IDENTITY.size)  # fmt: skip
-        if len(body) != fixed_end + lanes:
+        if ready > 1 or shaped > 1:
+            raise MalformedFrame(f"flags {ready} {shaped}")
+        shapes_at = fixed_end + lanes
+        if len(body) != shapes_at + shaped * lanes * SHAPE.size:
             raise MalformedFrame(f"a training message of {len(body)} bytes for {lanes} lanes")
         try:
             return cls(
                 unpack_peer(body[: IDENTITY.size]),
                 session, echo_session, sequence, TrainingPhase(phase), unpack_reason(reason),
-                unpack_lane(reason_lane), lanes, line_rate, MODULATIONS[modulation], FECS[fec],
-                credit_frames, sent_ns, echo_sent_ns, echo_held_ns, lit, locked, good, inverted,
-                tuple(unpack_lane(lane) for lane in body[fixed_end:]),
+                unpack_lane(reason_lane), lanes, spare, line_rate, MODULATIONS[modulation],
+                modes, tried, MODES[mode], credit_frames, sent_ns, echo_sent_ns, echo_held_ns,
+                lit, locked, good, inverted,
+                tuple(unpack_lane(lane) for lane in body[fixed_end:shapes_at]),
+                recovery, bool(ready), decode_shapes(body[shapes_at:]),
             )  # fmt: skip
         except (ValueError, IndexError) as error:
             raise MalformedFrame(f"no training message: {error}") from None

@@ -21,8 +21,22 @@ CARD_STATE_READY: CardState
 CARD_STATE_RESETTING: CardState
 CARD_STATE_FELL_OFF_BUS: CardState
 
+class HbmHealth(_message.Message):
+    __slots__ = ("corrected_errors_total", "uncorrectable_errors_total", "rows_remapped", "rows_pending", "remap_failed")
+    CORRECTED_ERRORS_TOTAL_FIELD_NUMBER: _ClassVar[int]
+    UNCORRECTABLE_ERRORS_TOTAL_FIELD_NUMBER: _ClassVar[int]
+    ROWS_REMAPPED_FIELD_NUMBER: _ClassVar[int]
+    ROWS_PENDING_FIELD_NUMBER: _ClassVar[int]
+    REMAP_FAILED_FIELD_NUMBER: _ClassVar[int]
+    corrected_errors_total: int
+    uncorrectable_errors_total: int
+    rows_remapped: int
+    rows_pending: int
+    remap_failed: bool
+    def __init__(self, corrected_errors_total: _Optional[int] = ..., uncorrectable_errors_total: _Optional[int] = ..., rows_remapped: _Optional[int] = ..., rows_pending: _Optional[int] = ..., remap_failed: _Optional[bool] = ...) -> None: ...
+
 class Card(_message.Message):
-    __slots__ = ("name", "uid", "state", "profile", "description", "emulated", "hbm_total_bytes", "hbm_allocated_bytes", "hbm_resident_bytes", "hbm_type", "hbm_bandwidth_gbyte_per_s", "bus_bandwidth_gbyte_per_s", "oe_count", "signal_line_count", "links_up_count", "capacity_gbit_per_s", "bus_read_bytes_total", "bus_written_bytes_total", "resets_total", "transfers_done_total", "transfers_failed_total", "worker", "ready_time")
+    __slots__ = ("name", "uid", "state", "profile", "description", "emulated", "hbm_total_bytes", "hbm_allocated_bytes", "hbm_resident_bytes", "hbm_type", "hbm_bandwidth_gbyte_per_s", "bus_bandwidth_gbyte_per_s", "oe_count", "signal_line_count", "links_up_count", "capacity_gbit_per_s", "bus_read_bytes_total", "bus_written_bytes_total", "resets_total", "transfers_done_total", "transfers_failed_total", "worker", "ready_time", "hbm_health")
     NAME_FIELD_NUMBER: _ClassVar[int]
     UID_FIELD_NUMBER: _ClassVar[int]
     STATE_FIELD_NUMBER: _ClassVar[int]
@@ -46,6 +60,7 @@ class Card(_message.Message):
     TRANSFERS_FAILED_TOTAL_FIELD_NUMBER: _ClassVar[int]
     WORKER_FIELD_NUMBER: _ClassVar[int]
     READY_TIME_FIELD_NUMBER: _ClassVar[int]
+    HBM_HEALTH_FIELD_NUMBER: _ClassVar[int]
     name: str
     uid: str
     state: CardState
@@ -69,7 +84,8 @@ class Card(_message.Message):
     transfers_failed_total: int
     worker: int
     ready_time: _timestamp_pb2.Timestamp
-    def __init__(self, name: _Optional[str] = ..., uid: _Optional[str] = ..., state: _Optional[_Union[CardState, str]] = ..., profile: _Optional[str] = ..., description: _Optional[str] = ..., emulated: _Optional[bool] = ..., hbm_total_bytes: _Optional[int] = ..., hbm_allocated_bytes: _Optional[int] = ..., hbm_resident_bytes: _Optional[int] = ..., hbm_type: _Optional[str] = ..., hbm_bandwidth_gbyte_per_s: _Optional[float] = ..., bus_bandwidth_gbyte_per_s: _Optional[float] = ..., oe_count: _Optional[int] = ..., signal_line_count: _Optional[int] = ..., links_up_count: _Optional[int] = ..., capacity_gbit_per_s: _Optional[float] = ..., bus_read_bytes_total: _Optional[int] = ..., bus_written_bytes_total: _Optional[int] = ..., resets_total: _Optional[int] = ..., transfers_done_total: _Optional[int] = ..., transfers_failed_total: _Optional[int] = ..., worker: _Optional[int] = ..., ready_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ...) -> None: ...
+    hbm_health: HbmHealth
+    def __init__(self, name: _Optional[str] = ..., uid: _Optional[str] = ..., state: _Optional[_Union[CardState, str]] = ..., profile: _Optional[str] = ..., description: _Optional[str] = ..., emulated: _Optional[bool] = ..., hbm_total_bytes: _Optional[int] = ..., hbm_allocated_bytes: _Optional[int] = ..., hbm_resident_bytes: _Optional[int] = ..., hbm_type: _Optional[str] = ..., hbm_bandwidth_gbyte_per_s: _Optional[float] = ..., bus_bandwidth_gbyte_per_s: _Optional[float] = ..., oe_count: _Optional[int] = ..., signal_line_count: _Optional[int] = ..., links_up_count: _Optional[int] = ..., capacity_gbit_per_s: _Optional[float] = ..., bus_read_bytes_total: _Optional[int] = ..., bus_written_bytes_total: _Optional[int] = ..., resets_total: _Optional[int] = ..., transfers_done_total: _Optional[int] = ..., transfers_failed_total: _Optional[int] = ..., worker: _Optional[int] = ..., ready_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., hbm_health: _Optional[_Union[HbmHealth, _Mapping]] = ...) -> None: ...
 
 class ListCardsRequest(_message.Message):
     __slots__ = ("page_size", "page_token")

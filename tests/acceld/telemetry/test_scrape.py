@@ -19,7 +19,7 @@ from acceld.errors import StartFailure
 from acceld.telemetry.exposition import Family, label
 from acceld.telemetry.http import MetricsServer
 from acceld.telemetry.scrape import scrape
-from accelhw.interface.messages import SetPortAdmin
+from accelhw.interface.messages import InjectFault, SetPortAdmin
 from accelhw.model.link import DownReason, LinkState
 
 from ..conftest import Daemon, until
@@ -64,6 +64,7 @@ async def test_a_whole_scrape(
     hardware: FakeHardware, daemon: Daemon, golden: Callable[[str, str], None]
 ) -> None:
     await busy(hardware, daemon)
+    await daemon.host.faults.inject(InjectFault(0, "", "bent_fibre", "card0/oe0", (2,)))
     golden("metrics/scrape.txt", text_of(daemon))
 
 

@@ -1,0 +1,1 @@
+"""Pictures of measurements: SVG and PNG made by hand, and blocks for a terminal."""

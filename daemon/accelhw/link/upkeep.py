@@ -1,0 +1,274 @@
+"""A link that is up: trouble and recovery, width, and when it falls after all.
+
+Trouble on a lane holds data back while both ends check their lanes once more, under the same
+sessions and epoch. Lanes that do not come back are left out, lanes that are good again are taken
+in, and the link goes on. Recoveries are numbered, and an end that hears of a newer one joins it, so
+both mean the same one when they say what they found.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from accelhw.link import patience
+from accelhw.link.core import RECOVERIES_MAX, Core
+from accelhw.link.events import (
+    LinkResumed,
+    LinkUp,
+    PeerCarrier,
+)
+from accelhw.link.lanemap import lanes_of, mask_of
+from accelhw.link.moves import (
+    PHYSICAL,
+    TRAINING,
+    Phase,
+    Step,
+)
+from accelhw.link.negotiate import best_mode
+from accelhw.model.link import DownReason, LinkState, Reason
+from accelhw.wire.training import TrainingMessage
+
+
+@dataclass(slots=True)
+class Upkeep(Core):
+    """The half of a link's machine that works while data may flow."""
+
+    # ---- lanes in use ----------------------------------------------------------------------------
+
+    def _take_lanes(self, peer: TrainingMessage) -> LinkUp:
+        """Settle on the lanes that both ends found good."""
+        config = self.config
+        self.used = self._agreed(peer)
+        self.lanes.receiver.forgive()
+        self.lanes.on_trial = 0
+        narrow = self.width < config.data_lanes
+        degraded = narrow or self.mode != best_mode(config, peer)
+        self.state = LinkState.DEGRADED if degraded else LinkState.UP
+        self.reason = self._why_not_whole(narrow)
+        self._note_width(narrow)
+        assert self.peer is not None
+        return LinkUp(
+            self.epoch, self.peer, self.width, self.rx_lanes, self.tx_lanes, self.lane_map,
+            self.inverted, peer.credit_frames, self.rtt_ns, degraded,
+        )  # fmt: skip
+
+    def _note_width(self, narrow: bool) -> None:
+        """After a long time at full width, lanes that are lost get their first short wait again."""
+        whole_since = self._whole_since
+        if not narrow:
+            self._whole_since = self._now if whole_since is None else whole_since
+        elif whole_since is not None:
+            self._whole_since = None
+            if self._now - whole_since > patience.WIDEN_FORGET_NS:
+                self._widen_wait = patience.WIDEN_NS
+        self._consider_widening()
+
+    def _why_not_whole(self, narrow: bool) -> Reason:
+        if self.dropped:
+            return self.dropped[min(self.dropped)]
+        if narrow and self.lanes.lasers_out:
+            return self.lanes.laser_fault()
+        return self._noise or Reason()
+
+    def _consider_widening(self) -> None:
+        every = self.config.all_lanes
+        if not self.dropped or self.lanes.receiver.usable != every:
+            self._widen_at = None
+        elif self._widen_at is None:
+            self._widen_at = max(self._now + self._widen_wait, self.lanes.usable_from_ns())
+
+    def _widen(self) -> None:
+        """Dropped lanes are good again: take them back, at the price of a moment's wait."""
+        self._widen_at = None
+        self._widen_wait = min(self._widen_wait * 2, patience.WIDEN_MAX_NS)
+        reason = Reason(DownReason.RETRAIN_COMMANDED, None, "its dropped lanes are good again")
+        if self.lanes.knows_dropped and self._recovery < RECOVERIES_MAX:
+            self.lanes.take_back()
+            self._recover(self._recovery + 1, reason)
+        else:
+            self._move(Step.LOST, reason)
+
+    # ---- trouble ---------------------------------------------------------------------------------
+
+    def _trouble(self, bad: int, reason: Reason) -> None:
+        """Lanes in use went bad. Without any, the link is down; else data waits a moment."""
+        self.flaps += 1
+        for lane in self.lanes.troubled(bad, reason.code, self._now):
+            again = self.dropped[lane]
+            self._say(f"{again.code.name} {again.detail}: goes on without it", lane)
+        if not self.lanes.good or self._recovery >= RECOVERIES_MAX:
+            self._fall(reason, counted=True)
+            return
+        self._in_trouble = True
+        self._recover(self._recovery + 1, reason)
+
+    def _on_light_while_up(self, lit: int, locked: int) -> None:
+        gone = self.rx_lanes & ~(lit & locked)
+        lane = next(lanes_of(gone), None)
+        if lane is None:
+            self._try_resume()
+            return
+        code = DownReason.CDR_NO_LOCK if lit >> lane & 1 else DownReason.SIGNAL_LOST
+        if not self.rx_lanes & lit:
+            self._fall(Reason(code, lane))
+        elif self.phase is Phase.ACTIVE:
+            self._trouble(gone, Reason(code, lane))
+        else:
+            self.lanes.troubled(gone & ~self.lanes.on_trial & self.lanes.good, code, self._now)
+            if self.lanes.good:
+                self._try_resume()
+            else:
+                self._fall(Reason(code, lane))
+
+    def _recover(self, number: int, reason: Reason) -> None:
+        """Begin a recovery, or start the present one over: what was said of it is not true now."""
+        self._recovery = number
+        self._ready = False
+        self.lanes.map.aligned = 0
+        if self.phase is Phase.ACTIVE:
+            self._recovering_since = self._now
+            self._move(Step.TROUBLED, reason)
+            self._say(f"recovers: {reason.code.name}", reason.lane)
+        self._since = self._now
+        self._beats = 0
+        self._beat()
+
+    def _try_resume(self) -> None:
+        if self.phase is not Phase.RECOVERY:
+            return
+        if self._missing():
+            if self._ready:  # It was, and the far end may count on it.
+                self._again()
+            return
+        if not self._ready:
+            self._ready = True
+            self._beat()
+        peer = self._far.message
+        if peer is None or not peer.ready or peer.recovery != self._recovery:
+            return
+        if self._agreed(peer).width:
+            self._move(Step.PASSED)
+        else:
+            self._fall(Reason(DownReason.RECOVERY_TIMEOUT, self.reason.lane, "no common lane"))
+
+    def _again(self) -> None:
+        if self._recovery < RECOVERIES_MAX:
+            self._recover(self._recovery + 1, self.reason)
+
+    def _resume(self) -> None:
+        peer = self._far.message
+        assert peer is not None
+        before = self.width
+        link = self._take_lanes(peer)
+        held_ns = self._now - self._recovering_since
+        self.recoveries += self._in_trouble
+        self._in_trouble = False
+        self._out.append(LinkResumed(link, held_ns))
+        self._beat()  # the far end may still wait for this
+        change = "" if self.width == before else f", {before} before"
+        whole = self.config.data_lanes
+        self._say(f"recovered in {held_ns / 1e6:.0f} ms: {self.width} of {whole} lanes{change}")
+
+    def _check_recovery(self) -> None:
+        if self.phase is not Phase.RECOVERY:
+            return
+        in_all = self._now - self._recovering_since
+        in_this = self._now - self._since
+        slack = self._far.slack_ns
+        missing = self._missing()
+        faults = {
+            lane: reason
+            for lane in lanes_of(missing)
+            if (reason := self.lanes.fault(self.phase, lane, in_this, slack))
+        }
+        if self.lanes.good & ~mask_of(list(faults)):  # else wait for any of them to the end
+            for lane, reason in faults.items():
+                self.lanes.drop(lane, reason)
+                self._say(f"{reason.code.name}: {reason.detail}: goes on without it", lane)
+            if faults:
+                self._try_resume()
+        if self.phase is Phase.RECOVERY and in_all >= patience.RECOVERY_NS + slack:
+            lane_or_none = next(lanes_of(self._missing()), self.reason.lane)
+            detail = f"it waited {in_all / 1e6:.0f} ms after {self.reason.code.name}"
+            if lane_or_none is not None and (fault := faults.get(lane_or_none)):
+                detail += f"; {fault.detail}"
+            self._fall(Reason(DownReason.RECOVERY_TIMEOUT, lane_or_none, detail))
+
+    # ---- falling ---------------------------------------------------------------------------------
+
+    def _fall(self, reason: Reason, counted: bool = False) -> None:
+        """What was reached is lost. A link that falls too often is held down for a while."""
+        if not self.active:
+            self._move(Step.LOST, reason)
+            return
+        if self.phase is Phase.RECOVERY:
+            self.recovery_failures += self._in_trouble
+            self._in_trouble = False
+        elif not counted and reason.code in PHYSICAL:
+            self.flaps += 1
+        wait_ns = self._damping.fall(self._now) if reason.code in PHYSICAL else None
+        if wait_ns is None:
+            self._move(Step.LOST, reason)
+            return
+        self.flaps_damped += 1
+        self._damped = True
+        self._move(Step.DAMPED, reason)
+        self._show_damping()
+
+    def _show_damping(self) -> None:
+        """The reason of the fall was told with it; what holds the link from now on is another."""
+        first = self.reason
+        detail = f"down {self._damping.falls} times of late, last for {first.code.name}"
+        self.reason = Reason(DownReason.FLAPPING, first.lane, detail)
+
+    # ---- what the far end says -------------------------------------------------------------------
+
+    def _on_active_frame(self, message: TrainingMessage) -> None:
+        far = self._far
+        if not far.is_bound_to(message):
+            self._move(Step.LOST, Reason(DownReason.PEER_RESTARTED))
+            self._on_seek_frame(message)
+        elif message.echo_session == self.session:
+            far.message = message
+            if message.phase is Phase.HOLD_OFF:
+                self._move(Step.LOST, Reason(DownReason.PEER_RESTARTED))
+            elif message.phase is Phase.RECOVERY and message.recovery > self._recovery:
+                self._in_trouble |= message.reason in PHYSICAL
+                self._recover(message.recovery, self.peer_reason)
+            elif self.phase is Phase.ACTIVE and (
+                message.phase is Phase.RETRY_START or message.phase is Phase.RECOVERY
+            ):
+                self._beat()  # It missed that we are active.
+
+    def _on_carrier(self, event: PeerCarrier) -> None:
+        message, far = event.message, self._far
+        sender = message.sender
+        if sender == self.config.me or not far.is_fresh_carrier(sender, message.sent_ns):
+            return
+        bound = far.bound
+        if self.active and bound is not None and sender != bound[0]:
+            return  # Its training frames will tell, once the known peer is silent.
+        if self.phase not in TRAINING or sender == self.peer:
+            self.peer = sender
+            self.peer_reason = Reason(message.reason, message.reason_lane)
+        far.said_down = self._now if message.state is LinkState.DOWN else None
+        if not self.active or bound is None:
+            return
+        far.last_heard = self._now
+        if far.said_down is not None:
+            self._move(Step.LOST, Reason(DownReason.PEER_DOWN))
+        elif message.session > bound[1] or message.state is LinkState.FAILED:
+            self._move(Step.LOST, Reason(DownReason.PEER_RESTARTED))
+        elif (lane := self._moved_lane(event)) is not None:
+            detail = f"far lane {message.lanes[lane].tx_lane} arrives there now"
+            self._fall(Reason(DownReason.ALIGN_LOST, lane, detail))
+
+    def _moved_lane(self, event: PeerCarrier) -> int | None:
+        """A lane in use whose marker is no longer the one that was learned."""
+        lights = event.message.lanes
+        for lane in lanes_of(self.rx_lanes):
+            if lane < len(lights) and (light := lights[lane]).on:
+                learned = (self.lanes.map.far[lane], bool(self.inverted >> lane & 1))
+                if (light.tx_lane, light.inverted) != learned:
+                    return lane
+        return None

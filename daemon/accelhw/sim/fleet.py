@@ -1,0 +1,411 @@
+"""A whole fleet under a hand-turned clock: cards, optics, trainers and faults, without a data path.
+
+Everything is the real thing: cards, ports, engines, and training frames that cross from one port
+to the other. What a port in a worker does each half second, a port here does only while something
+happens to it; for the rest it sleeps, and only the arrays of its lanes move on.
+"""
+
+from __future__ import annotations
+
+import heapq
+import os
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from accelhw.device.card import RESET_NS, Card
+from accelhw.device.dma import TransferEngine
+from accelhw.device.engine import CARRIER_BEAT_NS as BEAT_NS
+from accelhw.device.hbm import Hbm
+from accelhw.device.port import Port
+from accelhw.fault.scenario import Level
+from accelhw.interface.messages import ChannelMapEntry, FaultInfo, InjectFault
+from accelhw.interface.tables import Tables, table_bytes
+from accelhw.link.moves import Phase
+from accelhw.model.config import Config, Fibre
+from accelhw.model.event import Severity
+from accelhw.model.ids import PortId
+from accelhw.model.link import LinkState
+from accelhw.sim.fleetwire import FleetWire
+from accelhw.transport.base import Transport
+from accelhw.transport.cable import Cable, CableMap
+from accelhw.transport.unplugged import Unplugged
+
+SECOND_NS = 1_000_000_000
+BORN_NS = SECOND_NS  # what the clock shows at the start: 0 stands for never
+FLIGHT_NS = 20_000
+AWAKE_NS = 10 * SECOND_NS  # how long a port stays awake after something happened to it
+CHASSIS = "f1ee70000000000f"
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """An event of the fleet. `time_ns` counts from the start of the run."""
+
+    time_ns: int
+    severity: Severity
+    kind: str
+    subject: str
+    message: str
+    detail: Mapping[str, object]
+
+
+@dataclass(slots=True, eq=False)
+class Seat:
+    """A port in the fleet: asleep, or awake with a beat each half second."""
+
+    port: Port
+    wire: FleetWire | None
+    peer: Seat | None = None
+    state: LinkState = LinkState.DOWN
+    awake_until_ns: int = 0
+    beat_ns: int | None = None  # the next one; None: asleep
+    alarm_ns: int | None = None
+    reading: bool = False  # frames lie there, and somebody will come for them
+
+
+class Fleet:
+    """Feed it commands between calls of `run_until`; hear of it by `tell` and `on_state`.
+
+    Times of its methods are ns since the start; inside, a clock runs that never shows 0.
+    """
+
+    def __init__(
+        self,
+        config: Config,
+        seed: int,
+        tell: Callable[[Told], None],
+        on_state: Callable[[int, PortId, LinkState], None] = lambda at, port, state: None,
+        on_fault: Callable[[FaultInfo], None] = lambda info: None,
+    ) -> None:
+        self._clock_ns = BORN_NS
+        self._seed = seed
+        self._tell_out = tell
+        self._on_state = on_state
+        self._on_fault = on_fault
+        self._due: list[tuple[int, int, Callable[[], None]]] = []
+        self._order = 0
+        self._resetting: set[str] = set()
+        self._fault_ns: dict[str, int] = {}  # per card: when its faults change next
+        self._hbms: dict[int, Hbm] = {}
+        self._fds: list[int] = []
+        self.config = config
+        self.ports_by_row: list[PortId] = []
+        self._fibres = dict(_ends(config))
+        self._wires = _wires(config)
+        self.tables = self._make_tables()
+        self.seats: dict[PortId, Seat] = {}
+        self.cards = dict(self._make_cards())
+        for port_id, far in _peers(config):
+            self.seats[port_id].peer = self.seats[far]
+
+    # ---- making --------------------------------------------------------------------------------
+
+    def _make_tables(self) -> Tables:
+        cards = self.config.cards
+        ports = sum(card.profile.oes for card in cards)
+        lanes = sum(card.profile.signal_lines for card in cards)
+        rows = (1, len(cards), ports, lanes)
+        fd = self._memory("tables", table_bytes(rows))
+        return Tables.attach(fd, rows, writable=True)
+
+    def _memory(self, name: str, size: int) -> int:
+        fd = os.memfd_create(name)
+        self._fds.append(fd)
+        os.ftruncate(fd, size)
+        return fd
+
+    def _make_cards(self) -> Iterator[tuple[str, Card]]:
+        port_row = lane_row = 0
+        for card_row, planned in enumerate(self.config.cards):
+            profile, name = planned.profile, planned.name
+            per_oe = profile.lanes_per_oe
+            port_rows = []
+            for oe in range(profile.oes):
+                port_rows.append((port_row, slice(lane_row, lane_row + per_oe)))
+                self.ports_by_row.append(PortId(name, oe))
+                port_row, lane_row = port_row + 1, lane_row + per_oe
+            yield (
+                name,
+                Card(
+                    name,
+                    profile,
+                    self._hbm(planned.hbm_bytes),
+                    card_row=card_row,
+                    port_rows=port_rows,
+                    build_port=lambda oe, memory, name=name: self._make_port(  # type: ignore[misc]
+                        PortId(name, oe), memory
+                    ),
+                    channel_map=[
+                        ChannelMapEntry(line, line, *divmod(line, per_oe))
+                        for line in range(profile.signal_lines)
+                    ],
+                    tables=self.tables,
+                    seed=self._seed,
+                    around=self,
+                ),
+            )
+
+    def _hbm(self, size: int) -> Hbm:
+        """Nothing is ever stored in it, so all cards may share one."""
+        if size not in self._hbms:
+            self._hbms[size] = Hbm(self._memory("hbm", size), size)
+        return self._hbms[size]
+
+    def _make_port(self, port_id: PortId, memory: TransferEngine) -> Port:
+        profile = next(c.profile for c in self.config.cards if c.name == port_id.card)
+        wire = self._wires.get(port_id)
+        fibre, end = self._fibres.get(port_id, (None, ""))
+        transport: Transport = Unplugged()
+        if wire is not None and fibre is not None:
+            transport = Cable(wire, CableMap.of(fibre, end, profile.lanes_per_oe))
+        port = Port(
+            port_id,
+            chassis=CHASSIS,
+            profile=profile,
+            fibre=fibre,
+            interface="",
+            transport=transport,
+            memory=memory,
+            around=self,
+            seed=self._seed,
+        )
+        if wire is not None:
+            seat = self.seats[port_id] = Seat(port, wire)
+            wire.arrived = lambda: self._on_arrival(seat)
+        return port
+
+    # ---- commands ------------------------------------------------------------------------------
+
+    @property
+    def now_ns(self) -> int:
+        return self._clock_ns - BORN_NS
+
+    def power_on(self) -> None:
+        for card in self.cards.values():
+            card.power_on(self._clock_ns)
+        for seat in self.seats.values():
+            self._rouse(seat)
+
+    def set_admin(self, port_id: PortId, up: bool) -> None:
+        self._act(port_id, lambda port: port.set_admin(up, self._clock_ns))
+
+    def retrain(self, port_id: PortId) -> None:
+        self._act(port_id, lambda port: port.retrain(self._clock_ns))
+
+    def reset(self, name: str) -> None:
+        """The card, as by command; it answers again after a while."""
+        if name in self._resetting:
+            return
+        self._resetting.add(name)
+        card = self.cards[name]
+        self._attend(card)
+        card.reset(self._clock_ns)
+        self.report("CARD_RESET", Severity.INFO, name, "reset by command")
+        self._rouse_card(card)
+        self._at(self._clock_ns + RESET_NS, lambda: self._after_reset(card))
+
+    def _after_reset(self, card: Card) -> None:
+        self._resetting.discard(card.name)
+        self._attend(card)
+        card.power_on(self._clock_ns)
+        self.report("CARD_READY", Severity.INFO, card.name, "answers after its reset")
+        self._rouse_card(card)
+
+    def inject(self, command: InjectFault) -> None:
+        """`begun_ns` is set here. Raises EngineRefusal."""
+        import msgspec
+
+        card = self.cards[command.card]
+        self._attend(card)
+        card.faults.inject(
+            msgspec.structs.replace(command, begun_ns=self._clock_ns), self._clock_ns
+        )
+        self._rouse_card(card)
+
+    def clear(self, card_name: str, fault_id: str) -> None:
+        """Raises EngineRefusal."""
+        card = self.cards[card_name]
+        self._attend(card)
+        card.faults.clear(fault_id, self._clock_ns)
+        self._rouse_card(card)
+
+    def _act(self, port_id: PortId, do: Callable[[Port], None]) -> None:
+        seat = self.seats[port_id]
+        seat.port.optics.heard(self._clock_ns)
+        do(seat.port)
+        self._rouse(seat)
+
+    # ---- what ports and cards say --------------------------------------------------------------
+
+    def tell(
+        self, port: Port, kind: str, severity: Severity, message: str, **detail: str | int | float
+    ) -> None:
+        self.report(kind, severity, str(port.id), message, **detail)
+
+    def show_step(self, port: Port, text: str, lane: int | None) -> None: ...
+
+    def changed(self, port: Port) -> None:
+        seat = self.seats.get(port.id)
+        if seat is None:
+            return
+        state = port.trainer.state
+        if state is not seat.state:
+            seat.state = state
+            self._on_state(self.now_ns, port.id, state)
+        self._rouse(seat)
+
+    def report(
+        self, kind: str, severity: Severity, subject: str, message: str, **detail: str | int | float
+    ) -> None:
+        self._tell_out(Told(self.now_ns, severity, kind, subject, message, detail))
+
+    def fault_changed(self, info: FaultInfo) -> None:
+        self._on_fault(info)
+
+    # ---- the hand on the clock -----------------------------------------------------------------
+
+    def run_until(self, time_ns: int) -> None:
+        """All that happens up to this time, and at it."""
+        end_ns = time_ns + BORN_NS
+        due = self._due
+        while due and due[0][0] <= end_ns:
+            at_ns, _, act = heapq.heappop(due)
+            self._clock_ns = max(self._clock_ns, at_ns)
+            act()
+        self._clock_ns = max(self._clock_ns, end_ns)
+
+    def _at(self, time_ns: int, act: Callable[[], None]) -> None:
+        self._order += 1
+        heapq.heappush(self._due, (time_ns, self._order, act))
+
+    # ---- a port's life -------------------------------------------------------------------------
+
+    def _attend(self, card: Card) -> None:
+        """Its fibres were not silent while it slept: the far ends had nothing new to say."""
+        for port in card.ports:
+            port.optics.heard(self._clock_ns)
+
+    def _rouse_card(self, card: Card) -> None:
+        for port in card.ports:
+            if port.id in self.seats:
+                self._rouse(self.seats[port.id])
+        self._arm_faults(card)
+
+    def _rouse(self, seat: Seat) -> None:
+        """Something happened to it: awake for a while, and its peer."""
+        for each in (seat, seat.peer):
+            if each is None:
+                continue
+            each.awake_until_ns = self._clock_ns + AWAKE_NS
+            if each.beat_ns is None:
+                each.beat_ns = self._clock_ns + BEAT_NS
+                self._at(each.beat_ns, lambda each=each: self._beat(each))  # type: ignore[misc]
+            self._arm(each)
+
+    def _arm(self, seat: Seat) -> None:
+        """An alarm at the port's next deadline."""
+        deadline_ns = seat.port.next_deadline_ns()
+        if deadline_ns is None or (seat.alarm_ns is not None and seat.alarm_ns <= deadline_ns):
+            return
+        seat.alarm_ns = deadline_ns
+        self._at(deadline_ns, lambda: self._on_alarm(seat, deadline_ns))
+
+    def _on_alarm(self, seat: Seat, armed_ns: int) -> None:
+        if seat.alarm_ns != armed_ns:
+            return
+        seat.alarm_ns = None
+        if seat.beat_ns is None and seat.port.trainer.phase is Phase.SEEK:
+            return  # Nobody can hear it: it goes on when something happens to the link.
+        seat.port.optics.heard(self._clock_ns)
+        seat.port.on_deadline(self._clock_ns)
+        self._arm(seat)
+
+    def _beat(self, seat: Seat) -> None:
+        seat.port.optics.heard(self._clock_ns)
+        seat.port.beat(self._clock_ns)
+        if self._clock_ns >= seat.awake_until_ns:
+            seat.beat_ns = None
+        else:
+            seat.beat_ns = self._clock_ns + BEAT_NS
+            self._at(seat.beat_ns, lambda: self._beat(seat))
+        self._arm(seat)
+
+    def _on_arrival(self, seat: Seat) -> None:
+        if not seat.reading:
+            seat.reading = True
+            self._at(self._clock_ns + FLIGHT_NS, lambda: self._read(seat))
+
+    def _read(self, seat: Seat) -> None:
+        seat.reading = False
+        wire = seat.wire
+        assert wire is not None
+        seat.port.optics.heard(self._clock_ns)
+        while wire.waiting:
+            seat.port.on_readable(self._clock_ns)
+        self._arm(seat)
+
+    # ---- faults --------------------------------------------------------------------------------
+
+    def _arm_faults(self, card: Card) -> None:
+        due_ns = card.faults.next_deadline_ns()
+        if due_ns is None or self._fault_ns.get(card.name) == due_ns:
+            return
+        self._fault_ns[card.name] = due_ns
+        self._at(due_ns, lambda: self._on_faults(card, due_ns))
+
+    def _on_faults(self, card: Card, due_ns: int) -> None:
+        if self._fault_ns.get(card.name) != due_ns:
+            return
+        del self._fault_ns[card.name]
+        self._attend(card)
+        card.faults.advance(self._clock_ns)
+        self._arm_faults(card)
+
+    # ---- showing itself ------------------------------------------------------------------------
+
+    def settle(self) -> None:
+        """Counters and tables as of now."""
+        for card in self.cards.values():
+            self._attend(card)
+            for port in card.ports:
+                port.optics.advance(self._clock_ns)
+            card.write_rows()
+
+    def column(self, level: Level, name: str) -> NDArray[np.generic]:
+        """Of the tables, as they were settled last."""
+        table = {
+            Level.CARD: self.tables.card,
+            Level.PORT: self.tables.port,
+            Level.LANE: self.tables.lane,
+        }[level]
+        return table[name]
+
+    def close(self) -> None:
+        for fd in self._fds:
+            os.close(fd)
+
+
+def _ends(config: Config) -> Iterator[tuple[PortId, tuple[Fibre, str]]]:
+    for fibre in config.fibres:
+        yield fibre.a.port, (fibre, "a")
+        if fibre.b is not None:
+            yield fibre.b.port, (fibre, "b")
+
+
+def _peers(config: Config) -> Iterator[tuple[PortId, PortId]]:
+    for fibre in config.fibres:
+        if fibre.b is not None:
+            yield fibre.a.port, fibre.b.port
+            yield fibre.b.port, fibre.a.port
+
+
+def _wires(config: Config) -> dict[PortId, FleetWire]:
+    wires: dict[PortId, FleetWire] = {}
+    for fibre in config.fibres:
+        wires[fibre.a.port], far = FleetWire.pair()
+        if fibre.b is not None:
+            wires[fibre.b.port] = far
+    return wires
