@@ -212,3 +212,12 @@ def test_each_step_of_a_training_names_the_phase_it_belongs_to():
         if port == "card0/oe0" and step.lane is not None
     }
     assert told == {"locked": "LOCK", "hears": "MAP", "BER": "BER_CHECK"}
+
+
+def test_a_copy_inside_a_card_tells_the_time_it_took():
+    world = CardWorld()
+    world.store(0, payload(6, 1 << 20))
+    world.start("l", 1 << 20, kind=TransferKind.LOCAL, to=4 << 20)
+    assert world.run(1, lambda: world.ended("l"))
+    assert world.info("l").wall_ns > 0
+    assert world.load(0, 1 << 20, at=4 << 20) == payload(6, 1 << 20)

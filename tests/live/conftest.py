@@ -15,7 +15,8 @@ MakeRack = Callable[..., Rack]
 @pytest.fixture(scope="session")
 def pair(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Rack]:
     """Two cards and one veth fibre. Tests use regions of names of their own and free them."""
-    with running_rack(tmp_path_factory.mktemp("r"), pair_config()) as rack:
+    config = pair_config(head="[hardware]\nhbm_budget_gib = 2")
+    with running_rack(tmp_path_factory.mktemp("r"), config) as rack:
         yield rack
 
 

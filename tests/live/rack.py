@@ -194,6 +194,10 @@ class Rack:
     def links(self) -> list[link_pb2.Link]:
         return [link for link in self.client.links.list() if link.HasField("fibre")]
 
+    def interfaces(self) -> set[str]:
+        """What its fibres are, by name."""
+        return {link.fibre.interface for link in self.links()}
+
     def link(self, port: str) -> link_pb2.Link:
         return self.client.links.get(port)
 

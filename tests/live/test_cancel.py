@@ -41,7 +41,7 @@ def exists(rack: Rack, region: str) -> bool:
 def test_an_interrupted_upload_leaves_no_region(pair: Rack, tmp_path: Path) -> None:
     source = tmp_path / "endless"
     with source.open("wb") as file:
-        file.truncate(4 * GIB)
+        file.truncate(GIB)
     copying = pair.running("cp", str(source), "card0:upload")
     until(lambda: exists(pair, "card0:upload"), "the upload has begun")
     assert "freed again" in interrupted(copying)
@@ -66,7 +66,7 @@ def test_an_interrupted_upload_says_that_the_old_content_is_gone(
 def test_an_interrupted_download_leaves_no_file(
     pair: Rack, tmp_path: Path, number: signal.Signals
 ) -> None:
-    pair.client.regions.create("card0", "download", 2 * GIB)
+    pair.client.regions.create("card0", "download", GIB)
     folder = tmp_path / "target"
     folder.mkdir()
     copying = pair.running("cp", "card0:download", str(folder / "copy"))

@@ -67,7 +67,7 @@ def test_a_copy_whose_link_stays_away_names_what_is_good(make_rack: MakeRack) ->
     good = failed.first_gap_offset
     assert 0 < good <= failed.good_bytes < failed.total_bytes
     assert f"{failed.good_bytes} of {failed.total_bytes} bytes are good" in errors
-    assert f"the first gap is at offset {good}" in errors
+    assert f"the first gap is at {good}" in errors
     # What it calls good is.
     assert first(rack, "card1:w", good) == first(rack, "card0:w", good)
 

@@ -37,8 +37,7 @@ def test_racks_share_a_host_and_the_next_one_reaps_what_a_dead_one_left(
 ) -> None:
     dead = make_rack(pair_config(), separate=True)
     alive = make_rack(pair_config())
-    left = {link.fibre.interface for link in dead.links()}
-    kept = {link.fibre.interface for link in alive.links()}
+    left, kept = dead.interfaces(), alive.interfaces()
     dead.kill(dead.chassis)
     assert left | kept <= interfaces(None)
     next_one = make_rack(pair_config())

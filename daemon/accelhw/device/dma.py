@@ -864,6 +864,7 @@ class TransferEngine:
 
     def pump(self, now_ns: int) -> bool:
         """Copies inside the card and source checksums: one bounded turn. True: more to do."""
+        began_ns = self._wall_ns()
         for _ in range(LOCAL_SLICES):
             if not self._locals:
                 break
@@ -878,7 +879,8 @@ class TransferEngine:
                 self._fail(name, TransferError.MEMORY_FAULT, str(error), now_ns, False)
                 continue
             if local.moved == local.length:
-                self._done(name, local.crc, now_ns)
+                # The turn's own time counts: a small copy begins and ends in it.
+                self._done(name, local.crc, now_ns + self._wall_ns() - began_ns)
         if self._scans:
             self._scan(self._scans[0])
         return self.busy
