@@ -36,6 +36,7 @@ from accelhw.transport.unplugged import Unplugged
 SECOND_NS = 1_000_000_000
 BORN_NS = SECOND_NS  # what the clock shows at the start: 0 stands for never
 FLIGHT_NS = 20_000
+ALARM_GAP_NS = 1_000_000
 AWAKE_NS = 10 * SECOND_NS  # how long a port stays awake after something happened to it
 CHASSIS = "f1ee70000000000f"
 
@@ -305,10 +306,13 @@ class Fleet:
                 self._at(each.beat_ns, lambda each=each: self._beat(each))  # type: ignore[misc]
             self._arm(each)
 
-    def _arm(self, seat: Seat) -> None:
-        """An alarm at the port's next deadline."""
+    def _arm(self, seat: Seat, after_ns: int = 0) -> None:
+        """An alarm at the port's next deadline, and not before `after_ns`."""
         deadline_ns = seat.port.next_deadline_ns()
-        if deadline_ns is None or (seat.alarm_ns is not None and seat.alarm_ns <= deadline_ns):
+        if deadline_ns is None:
+            return
+        deadline_ns = max(deadline_ns, after_ns)
+        if seat.alarm_ns is not None and seat.alarm_ns <= deadline_ns:
             return
         seat.alarm_ns = deadline_ns
         self._at(deadline_ns, lambda: self._on_alarm(seat, deadline_ns))
@@ -321,7 +325,14 @@ class Fleet:
             return  # Nobody can hear it: it goes on when something happens to the link.
         seat.port.optics.heard(self._clock_ns)
         seat.port.on_deadline(self._clock_ns)
-        self._arm(seat)
+        # Light that loses a lock every few codewords is looked at a thousand times a second.
+        self._send(seat, self._clock_ns + ALARM_GAP_NS)
+
+    def _send(self, seat: Seat, after_ns: int = 0) -> None:
+        """What the port wants to send: acknowledgements, where there is no data."""
+        while seat.port.pump(self._clock_ns):
+            pass
+        self._arm(seat, after_ns)
 
     def _beat(self, seat: Seat) -> None:
         seat.port.optics.heard(self._clock_ns)
@@ -345,7 +356,7 @@ class Fleet:
         seat.port.optics.heard(self._clock_ns)
         while wire.waiting:
             seat.port.on_readable(self._clock_ns)
-        self._arm(seat)
+        self._send(seat)
 
     # ---- faults --------------------------------------------------------------------------------
 

@@ -391,7 +391,7 @@ class Run:
             "samples": self._samples,
             "worst_links": _worst(links),
             "expectations": expected,
-            "met": all(outcome.met for outcome in outcomes) and not self._refused,
+            "met": all(outcome.met is not False for outcome in outcomes) and not self._refused,
         }
 
 
