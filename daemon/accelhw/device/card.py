@@ -101,13 +101,17 @@ class Card:
     def beat(self, now_ns: int) -> None:
         """Every half second: counters move on, light is looked at, carriers are sent."""
         self.faults.advance(now_ns)
+        self.tend_memory(now_ns)
+        for port in self.ports:
+            port.beat(now_ns)
+
+    def tend_memory(self, now_ns: int) -> None:
+        """The errors of HBM since the last time."""
         causes = self.faults.card_causes
         extra_sbe, extra_dbe = (causes.get(f"hbm_{kind}_per_s", 0.0) for kind in ("sbe", "dbe"))
         double_errors = self.ecc.advance(now_ns, extra_sbe, extra_dbe)
         for row in self.ecc.draw_rows(double_errors, self.memory.windows()):
             self.faults.strike_row(row)
-        for port in self.ports:
-            port.beat(now_ns)
 
     def set_channel_map(self, entries: Sequence[ChannelMapEntry], now_ns: int) -> None:
         """Apply a whole map. Ports whose lanes got other channels train again; data waits."""
