@@ -18,9 +18,9 @@ Made from `daemon/accelhw/optics/paths.py` by `make reference`; do not edit. `ac
 
 The claim behind cards that talk by light without FEC is a trade: many slow NRZ lanes over short
 traces keep enough margin to do without correction, and so save its time, its power and its silicon.
-PAM4 at 100 Gb/s a lane cannot: its receivers are specified at a BER of 2.4e-4, where without KP4 one
-frame of 64 bytes in eight would be lost, and of 64 KiB every one. This page puts figures to it, and
-says of each where it is from.
+PAM4 at 100 Gb/s a lane cannot: its receivers are specified at a BER of 2.4e-4, where one frame of
+64 bytes in eight would be lost without KP4, and of 64 KiB every one. This page puts figures to it,
+and says of each where it is from.
 
 Time is from the first byte leaving one network module (or PCIe endpoint) to the last byte in the
 other; HBM is left out, since it is the same on all ways. Energy is that of the links alone. Frames

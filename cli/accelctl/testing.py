@@ -21,7 +21,7 @@ from accelctl.session import Session
 from accelctl.view import View
 
 ERASE = "\r\x1b[K"
-EYE_WIDTH, EYE_HEIGHT = 60, 18
+EYE_WIDTH, EYE_HEIGHT = 64, 22
 EYES_DRAWN = 1  # in a terminal; more are rows of the table
 BAR_WIDTH = 40
 VERDICT_STYLES = {"PASSED": "good", "FAILED": "bad", "OPEN": "warn"}

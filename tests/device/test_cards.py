@@ -163,7 +163,7 @@ def test_a_longer_fibre_brings_less_light_and_more_errors():
         world.run(2)
     loss_db = far.fibre.loss_db - near.fibre.loss_db
     difference = near.tables.lane["rx_power_dbm"][:8] - far.tables.lane["rx_power_dbm"][:8]
-    assert np.allclose(difference, loss_db)
+    assert np.allclose(difference, loss_db, atol=0.7)  # the monitors' noise, at both
     assert (far.tables.lane["pre_fec_ber"][:8] > near.tables.lane["pre_fec_ber"][:8]).all()
 
 

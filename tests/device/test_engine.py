@@ -11,11 +11,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from accelhw.device.engine import CARRIER_TIMEOUT_NS, STRIPE_BITS, OpticalEngine
+from accelhw.device.engine import CARRIER_TIMEOUT_NS, OpticalEngine
 from accelhw.interface.tables import LANE
 from accelhw.model.link import LinkState, PeerId, Reason
 from accelhw.model.profile import Profile, load_profile
 from accelhw.optics import fec
+from accelhw.optics.strikes import STRIPE_BITS
 from accelhw.sim.linkpair import straight_fibre
 
 SECOND = 1_000_000_000
@@ -182,7 +183,8 @@ def test_rows_show_the_light_and_a_later_life_goes_on_counting() -> None:
     facing.run(3)
     rows = np.zeros(6, LANE)
     facing.near.write_rows(rows[1:5])
-    assert rows["rx_power_dbm"][1:4] == pytest.approx(facing.near.rx_dbm[:3])
+    assert rows["rx_power_dbm"][1:4] == pytest.approx(facing.near.rx_dbm[:3], abs=0.6)
+    assert not np.array_equal(rows["rx_power_dbm"][1:4], facing.near.rx_dbm[:3])  # a monitor errs
     assert rows["rx_power_dbm"][4] == -40.0
     assert rows["los"].tolist() == [0, 0, 0, 0, 1, 0]
     assert rows["used"].tolist() == [0, 1, 1, 0, 0, 0]
@@ -278,8 +280,9 @@ def test_with_fec_only_lost_codewords_show_and_they_show_many_bits() -> None:
         words = Counter(bit // fec.KP4.payload_bits for bit in facing.near.strike(nbytes))
         assert all(count >= 2 for count in words.values())
         hit.update(words.keys())
-    expected = frames * 4 * lost
-    assert abs(sum(hit.values()) - expected) < 0.1 * expected  # a word may be struck twice
+    # Two words of interleave and four of length; a word may be struck twice.
+    expected = frames * fec.codewords_touched(nbytes, 2) * -math.log1p(-lost)
+    assert abs(sum(hit.values()) - expected) < 0.1 * expected
     assert set(hit) == {0, 1, 2, 3}
 
 

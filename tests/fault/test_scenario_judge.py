@@ -83,11 +83,27 @@ def test_a_port_that_nobody_spoke_of_is_no_success() -> None:
     assert (outcome.met, outcome.detail) == (False, "nothing was heard of card0/oe0")
 
 
-def test_a_run_that_ends_before_the_window_is_no_success() -> None:
+def test_a_run_that_ends_before_the_window_tells_nothing() -> None:
     one = judge('state = "up"', ON, "from = 50")
     one.state(0, PORT, "UP")
     (outcome,) = one.finish(10 * SECOND_NS)
-    assert (outcome.met, outcome.detail) == (False, "the run ended before that")
+    assert (outcome.met, outcome.detail) == (None, "the run ended before that")
+
+
+@pytest.mark.parametrize(
+    ("lines", "met"),
+    [
+        (['state = "up"'], True),
+        (['state = "down"'], False),
+        (['state = "down"', 'how = "sometimes"'], None),
+        (['state = "down"', 'how = "at_end"'], None),
+        (['state = "down"', 'how = "sometimes"', "until = 5"], False),
+    ],
+)
+def test_what_a_short_run_can_tell(lines: list[str], met: bool | None) -> None:
+    one = judge(*lines, ON)
+    one.state(0, PORT, "UP")
+    assert one.finish(10 * SECOND_NS)[0].met is met
 
 
 @pytest.mark.parametrize(

@@ -41,6 +41,16 @@ def test_a_burst_comes_like_a_clock() -> None:
     assert [burst.strength(t) for t in (0.0, 0.5, 1.0, 3.9, 4.0, 5.5)] == [1, 1, 0, 0, 1, 0]
 
 
+def test_no_edge_of_a_burst_is_missed_for_a_rounding_error() -> None:
+    burst = STANDARD[ShapeKind.BURST]
+    at, seen = 0.0, []
+    for _ in range(2000):
+        seen.append(burst.strength(at))
+        at = burst.next_change_s(at)
+    assert seen == [1.0, 0.0] * 1000
+    assert at == pytest.approx(1000.0)
+
+
 @pytest.mark.parametrize("shape", [FLAP, STRIKES], ids=lambda s: s.kind)
 def test_what_comes_at_random_keeps_its_averages(shape: Shape) -> None:
     at = there_s = 0.0

@@ -13,7 +13,8 @@ from accelhw.sim.linkpair import LinkPair
 
 
 def narrow(lanes: int = 8) -> Profile:
-    return msgspec.structs.replace(load_profile("oio"), lanes_per_oe=lanes)
+    """A laser for each lane."""
+    return msgspec.structs.replace(load_profile("dr8"), lanes_per_oe=lanes)
 
 
 @pytest.mark.parametrize("profile", ["oio", "dr8", "single"])
@@ -25,7 +26,7 @@ def test_settling_takes_a_while_and_the_whole_start_less_than_a_second(profile: 
     assert pair.run_until(lambda: pair.a.trainer.phase is not Phase.LASER_ON, 5)
     assert 100e6 <= pair.now_ns - started <= 400e6
     assert pair.run_until(pair.both_agree, 5)
-    assert 400e6 <= pair.now_ns - started <= 1000e6
+    assert 350e6 <= pair.now_ns - started <= 1000e6
 
 
 def test_nothing_is_said_before_the_lasers_have_settled() -> None:
@@ -81,7 +82,7 @@ def test_a_laser_that_never_settles_is_waited_for_so_long_and_no_longer() -> Non
 
 def test_lasers_stay_on_over_a_failed_training() -> None:
     pair = LinkPair(profile=narrow(1))
-    pair.darken("b", 0, 7.0)
+    pair.darken("b", 0, 8.0)
     pair.enable()
     assert pair.run_until(lambda: pair.b.trainer.failures == 2, 30)
     assert pair.run_until(lambda: pair.b.trainer.phase is Phase.SEEK, 10)

@@ -34,7 +34,7 @@ LINK_COLUMNS = (
 EXPECTED_COLUMNS = (
     Column("LINE", lambda e: str(e["line"]), right=True),
     Column("EXPECTED", lambda e: e["text"], flexible=True),
-    Column("MET", lambda e: Cell("yes", "good") if e["met"] else Cell("no", "bad")),
+    Column("MET", lambda e: _met(e["met"])),
     Column("INSTEAD", lambda e: e["detail"], spare=True),
 )
 
@@ -162,6 +162,12 @@ def _time(seconds: float) -> str:
     return f"{seconds:.1f} s" if seconds < 60 and seconds % 1 else render.time_s(seconds)
 
 
+def _met(met: bool | None) -> Cell:
+    if met is None:
+        return Cell("-", "dim")
+    return Cell("yes", "good") if met else Cell("no", "bad")
+
+
 def _mistake(row: Any) -> str:
     return f"{row['file']}:{row['line']}: {row['key']}: {row['problem']}; {row['remedy']}"
 
@@ -216,7 +222,7 @@ def _fields(row: Any) -> list[render.Field]:
 
 def _judge(file: Path, result: Any) -> None:
     """Raises Failed when the run was not as expected."""
-    missed = sum(not each["met"] for each in result["expectations"])
+    missed = sum(each["met"] is False for each in result["expectations"])
     if missed:
         words = f"{missed} of {len(result['expectations'])} expectations are not met"
         raise exits.Failed(f"{file}: {words}", exits.FALSE, "NOT_AS_EXPECTED")

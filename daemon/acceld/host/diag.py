@@ -22,6 +22,7 @@ from accelhw.interface.messages import (
     LaneEye,
     LaneMargin,
     StartDiag,
+    TrainPort,
 )
 from accelhw.model.diag import CONFIDENCE, DiagKind, DiagState
 from accelhw.model.ids import PortId
@@ -171,8 +172,11 @@ class Diags:
         """Its end is not waited for: it comes as any progress does."""
         reflector = self._reflectors.pop(served_id, None)
         if reflector is not None and not DiagState(self.get(reflector).state).ended:
+            served = self._known.get(served_id)
             with contextlib.suppress(Refusal):
                 await self._hardware.command(CancelDiag(0, reflector, self.get(reflector).card))
+                if served is not None:  # It heard itself until now, and need not hold off for it.
+                    await self._hardware.command(TrainPort(0, served.card, served.oe))
 
     # ---- the hardware's side --------------------------------------------------------------------
 

@@ -101,13 +101,17 @@ class Card:
     def beat(self, now_ns: int) -> None:
         """Every half second: counters move on, light is looked at, carriers are sent."""
         self.faults.advance(now_ns)
+        self.tend_memory(now_ns)
+        for port in self.ports:
+            port.beat(now_ns)
+
+    def tend_memory(self, now_ns: int) -> None:
+        """The errors of HBM since the last time."""
         causes = self.faults.card_causes
         extra_sbe, extra_dbe = (causes.get(f"hbm_{kind}_per_s", 0.0) for kind in ("sbe", "dbe"))
         double_errors = self.ecc.advance(now_ns, extra_sbe, extra_dbe)
         for row in self.ecc.draw_rows(double_errors, self.memory.windows()):
             self.faults.strike_row(row)
-        for port in self.ports:
-            port.beat(now_ns)
 
     def set_channel_map(self, entries: Sequence[ChannelMapEntry], now_ns: int) -> None:
         """Apply a whole map. Ports whose lanes got other channels train again; data waits."""
@@ -156,7 +160,10 @@ class Card:
                 row[name] = getattr(counters, name)
             self.ecc.write_row(row)
             for port, (port_row, lanes) in zip(self.ports, self._port_rows, strict=True):
-                port.write_rows(tables.port[port_row], tables.lane[lanes])
+                port.write_rows(tables.port[port_row], tables.lane[lanes], tables.lane_flag[lanes])
+            optics = self.ports[0].optics
+            optics.bank.moved(optics.card, counters.bus_read_bytes + counters.bus_written_bytes)
+            optics.bank.write_card(optics.card, row, tables.card_flag[self.row])
 
     def _resume(self) -> None:
         """Counters go on from what an earlier life of the worker left."""
@@ -168,4 +175,7 @@ class Card:
             setattr(counters, name, int(row[name]))
         self.ecc.resume(row)
         for port, (port_row, lanes) in zip(self.ports, self._port_rows, strict=True):
-            port.resume(tables.port[port_row], tables.lane[lanes])
+            port.resume(tables.port[port_row], tables.lane[lanes], tables.lane_flag[lanes])
+        optics = self.ports[0].optics
+        moved_bytes = counters.bus_read_bytes + counters.bus_written_bytes
+        optics.bank.resume_card(optics.card, moved_bytes, tables.card_flag[self.row])

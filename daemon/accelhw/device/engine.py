@@ -1,14 +1,15 @@
 """An optical engine: its lasers, its receivers, and the errors that its light makes.
 
 Everything shown follows from light: launch power minus path loss is received power, that gives
-margin, Q and BER, and errors are drawn from the BER. A fault changes a cause (`launch_dbm`,
-`path_extra_db`, ...) and then calls `light_moved`; nothing sets a figure behind the chain.
+margin, Q and BER, and errors are drawn from the BER. The arrays live in a bank, which many engines
+share; an engine is one port's view on it, and speaks the carrier's language. A fault changes a
+cause and then calls `light_moved`; nothing sets a figure behind the chain.
 """
 
 from __future__ import annotations
 
-import math
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +19,12 @@ from accelhw.link.newest import Newest
 from accelhw.model.config import Fibre
 from accelhw.model.link import LinkMode, LinkState, PeerId, Reason
 from accelhw.model.profile import Profile
-from accelhw.optics import ber, budget, fec
+from accelhw.optics import ber, chance, fec, monitor
+from accelhw.optics.bank import LaneBank
+from accelhw.optics.causes import CARD_CAUSES, LANE_CAUSES, Causes
+from accelhw.optics.counters import FECS
+from accelhw.optics.monitor import DARK_DBM
+from accelhw.optics.strikes import Strikes
 from accelhw.wire.carrier import CarrierMessage, LaneLight
 from accelhw.wire.checksum import crc32c
 
@@ -27,13 +33,8 @@ Flags = NDArray[np.bool_]
 
 CARRIER_BEAT_NS = 500_000_000
 CARRIER_TIMEOUT_NS = 1_600_000_000  # then the fibre is dark
-DARK_DBM = -40.0  # the power register's floor, 0.1 uW
-LOCK_BER = 1e-2  # clock recovery locks below it
-UNLOCK_BER = 2e-2  # and loses lock above this; both are choices of this emulator
-LASER_THRESHOLD_MA = 8.0  # at 25 degC
 SETTLE_MIN_S, SETTLE_MAX_S = 0.1, 0.3  # laser and ring heater, from off to in their window
-STRIPE_BITS = 64  # without FEC, blocks of this size are dealt over the lanes in turn
-FLIPS_MAX = 16  # per frame; a frame with one is lost as surely
+WAVELENGTH_STEP_PM = 10  # finer shifts are not told
 
 
 def generator(seed: int, port: PeerId, lane: int, purpose: str) -> np.random.Generator:
@@ -45,136 +46,140 @@ def generator(seed: int, port: PeerId, lane: int, purpose: str) -> np.random.Gen
 class OpticalEngine:
     """One port's optics. Arrays run over its lanes; times are of one monotonic clock."""
 
-    def __init__(self, profile: Profile, fibre: Fibre | None, me: PeerId, seed: int) -> None:
-        lane, count = profile.lane, profile.lanes_per_oe
+    def __init__(
+        self,
+        profile: Profile,
+        fibre: Fibre | None,
+        me: PeerId,
+        seed: int,
+        bank: LaneBank | None = None,
+    ) -> None:
+        """Without a bank it makes one of its own. Who shares a bank lets its time pass."""
         self.profile = profile
         self.me = me
-        self.lanes = count
-        # Causes: this transmitter
-        spread = [generator(seed, me, i, "launch").normal() for i in range(count)]
-        launch = lane.tx_power_dbm + lane.tx_power_sigma_db * np.array(spread)
-        self.launch_dbm: Floats = np.round(launch, 2)  # the step of the carrier message
-        self.extinction_db: Floats = np.full(count, lane.extinction_ratio_db)
-        self.penalty_db: Floats = np.full(count, lane.tdecq_db)
-        self.laser_on: Flags = np.zeros(count, bool)
-        self.laser_fault: Flags = np.zeros(count, bool)
-        settle_s = [generator(seed, me, i, "settle").random() for i in range(count)]
-        self._settle_ns: Floats = 1e9 * (
-            SETTLE_MIN_S + (SETTLE_MAX_S - SETTLE_MIN_S) * np.array(settle_s)
-        )
+        self.lanes = profile.lanes_per_oe
+        self._own_bank = bank is None
+        self.bank = bank if bank is not None else LaneBank(profile, seed)
+        self.port = self.bank.add_port(me.card, me.oe, 0.0 if fibre is None else fibre.loss_db)
+        self.card = self.bank.card_of(self.port)
+        self.causes: Causes = self.bank.causes_of(self.port)
+        self._view(self.bank, self.port)
+        names = ((seed, me.card, me.oe, lane, "settle") for lane in range(self.lanes))
+        spread = chance.uniform(chance.keys(names), 0)
+        self._settle_ns: Floats = 1e9 * (SETTLE_MIN_S + (SETTLE_MAX_S - SETTLE_MIN_S) * spread)
         self._on_ns = 0
-        self._shape_penalty_db: Floats = np.zeros(count)  # what the transmit taps leave
-        # Causes: the path to this receiver
-        self.path_loss_db = fibre.loss_db if fibre is not None else 0.0
-        self.path_extra_db: Floats = np.zeros(count)
         # The far transmitter, as the fibre told
-        self._far_on: Flags = np.zeros(count, bool)
-        self._far_dbm: Floats = np.full(count, DARK_DBM)
-        self._far_extinction_db = self.extinction_db.copy()
-        self._far_penalty_db = self.penalty_db.copy()
         self._far_lights: tuple[LaneLight, ...] | None = None
         self._newest = Newest()
         self._heard_ns: int | None = None
-        # What follows
-        self.rx_dbm: Floats = np.full(count, DARK_DBM)
-        self.margin_db: Floats = np.full(count, -math.inf)
-        self.q: Floats = np.zeros(count)
-        self.ber: Floats = np.full(count, ber.DARK_BER)
-        self.lit: Flags = np.zeros(count, bool)
-        self.locked: Flags = np.zeros(count, bool)
-        # Counters
-        self.rx_bits: Floats = np.zeros(count)
-        self.errors: NDArray[np.uint64] = np.zeros(count, np.uint64)
-        self.los_count: NDArray[np.uint64] = np.zeros(count, np.uint64)
-        self.lol_count: NDArray[np.uint64] = np.zeros(count, np.uint64)
-        self._counted_ns: int | None = None
-        self._dice = [generator(seed, me, i, "errors") for i in range(count)]
-        self._to_next_error: Floats = np.array([dice.exponential() for dice in self._dice])
         # What the link uses
-        self._used: Flags = np.zeros(count, bool)
-        self._peer_lane: NDArray[np.int16] = np.full(count, -1, np.int16)
-        self._inverted: Flags = np.zeros(count, bool)
-        # Frames
-        self._code = fec.CODES[lane.fec]
-        self._slowdown = 1  # of the symbol rate
-        self._frame_dice = generator(seed, me, 0, "frames")
-        self._strikes_per_bit = 0.0
-        self._stripe = tuple(range(count))
+        self._peer_lane: NDArray[np.int16] = np.full(self.lanes, -1, np.int16)
+        self._inverted: Flags = np.zeros(self.lanes, bool)
+        self._stripe = tuple(range(self.lanes))
         self._used_lanes: tuple[int, ...] = ()
-        self._lane_shares: Floats = np.zeros(0)
-        self._excess: Floats = np.zeros(0)  # P(t+1, t+2, ... symbol errors), given more than t
-        self._bits_left = math.inf
-        self._bits_left_counted = math.inf
-        self._reference_q = ber.q_of_ber(lane.ber_at_sensitivity, lane.modulation)
-        self._carrier_lights: tuple[LaneLight, ...] | None = None
+        self._frames = Strikes(generator(seed, me, 0, "frames"))
+        self.strike: Callable[[int], Sequence[int]] = self._frames.strike
+        self._carrier_lights: tuple[LaneLight, ...] = ()
+        self._carrier_key: tuple[bytes, ...] | None = None
         self._sent_ns = 0
+        self.bank.watch(self.port, self)
 
-    # ---- transmitter -----------------------------------------------------------------------------
+    def _view(self, bank: LaneBank, port: int) -> None:
+        """This port's rows of the bank's arrays, which are written in place."""
+        tx, rx = bank.tx, bank.rx
+        # Parts, fixed for their life
+        self.launch_dbm: Floats = tx.launch_dbm[port]
+        self.extinction_db: Floats = tx.extinction_db[port]
+        self.penalty_db: Floats = tx.tdecq_db[port]
+        # To be written by a test; then `light_moved`
+        self.laser_fault: Flags = self.causes.laser_dead
+        self.path_extra_db: Floats = rx.extra_loss_db[port]  # an attenuator before the receiver
+        # What follows; dark lanes read the floor of the power register
+        self.laser_on: Flags = tx.on[port]
+        self.tx_dbm: Floats = tx.power_dbm[port]
+        self.bias_ma: Floats = tx.bias_ma[port]
+        self.rx_dbm: Floats = rx.power_dbm[port]
+        self.margin_db: Floats = rx.margin_db[port]
+        self.q: Floats = rx.q[port]
+        self.ber: Floats = rx.ber[port]  # in the long run, bursts included
+        self.lit: Flags = rx.lit[port]
+        self.locked: Flags = rx.locked[port]
+        self.los_count: NDArray[np.uint64] = rx.los_count[port]
+        self.lol_count: NDArray[np.uint64] = rx.lol_count[port]
+        self.rx_bits: Floats = bank.counters.rx_bits[port]
+        self._errors: NDArray[np.uint64] = bank.counters.errors[port]
+
+    @property
+    def path_loss_db(self) -> float:
+        return float(self.bank.rx.path_loss_db[self.port])
+
+    @path_loss_db.setter
+    def path_loss_db(self, loss_db: float) -> None:
+        """Another fibre; then `light_moved`."""
+        self.bank.rx.path_loss_db[self.port] = loss_db
+
+    @property
+    def errors(self) -> NDArray[np.uint64]:
+        """Bit errors per lane, those in real frames included."""
+        self.bank.collect(self.port)
+        return self._errors
+
+    # ---- transmitter -------------------------------------------------------------------------
 
     def set_transmit(self, on: bool, now_ns: int) -> None:
         if on and not self.laser_on.all():
             self._on_ns = now_ns
-        self.laser_on[:] = on
-        self._carrier_lights = None
+        self.bank.set_transmit(self.port, on)
+        self.bank.settle(now_ns, self.port)
 
     def transmitter(self, now_ns: int) -> tuple[int, int]:
         """Masks of own lanes: settled (power in its window, ring locked), and broken."""
-        on = self.laser_on & ~self.laser_fault
-        settled = on & (now_ns - self._on_ns >= self._settle_ns)
-        return _mask(settled), _mask(self.laser_fault)
+        broken = self.bank.tx.fault[self.port] | self.laser_fault
+        settled = self.laser_on & ~broken & (now_ns - self._on_ns >= self._settle_ns)
+        return _mask(settled), _mask(broken)
 
     def shape(self, penalty_db: Sequence[float]) -> None:
         """What the transmit taps leave uncompensated, per own lane; it travels with the light."""
-        self._shape_penalty_db[:] = penalty_db
-        self._carrier_lights = None
-
-    @property
-    def tx_dbm(self) -> Floats:
-        """Launch power per lane; dark lanes read the floor."""
-        return np.where(self.laser_on & ~self.laser_fault, self.launch_dbm, DARK_DBM)
-
-    @property
-    def bias_ma(self) -> Floats:
-        """Laser bias: threshold, and above it in proportion to the light."""
-        lane = self.profile.lane
-        above = lane.tx_bias_ma - LASER_THRESHOLD_MA
-        bias = LASER_THRESHOLD_MA + above * budget.milliwatts(self.launch_dbm - lane.tx_power_dbm)
-        return np.where(self.laser_on & ~self.laser_fault, bias, 0.0)
+        self.bank.shape(self.port, penalty_db)
 
     def carrier(
         self, now_ns: int, session: int, state: LinkState, reason: Reason
     ) -> CarrierMessage:
         """The light sent now. Send it at each beat, and at once when something changed."""
-        lights = self._carrier_lights
-        if lights is None:
-            lights = self._carrier_lights = self._lights()
+        self.bank.settle(now_ns, self.port)
         self._sent_ns = max(now_ns, self._sent_ns + 1)  # no two alike, or the later is lost
         return CarrierMessage(
-            self.me, session, self._sent_ns, state, reason.code, reason.lane, lights
+            self.me, session, self._sent_ns, state, reason.code, reason.lane, self._lights()
         )
 
     def _lights(self) -> tuple[LaneLight, ...]:
-        lane = self.profile.lane
-        on = self.laser_on & ~self.laser_fault
-        power = np.rint(self.tx_dbm * 100)
-        extinction = np.rint(self.extinction_db * 100)
-        penalty = np.rint((self.penalty_db + self._shape_penalty_db) * 100)
-        return tuple(
-            LaneLight(
-                bool(on[i]), i, int(power[i]), int(extinction[i]), int(penalty[i]),
-                round((lane.wavelength_nm + i * lane.wavelength_step_nm) * 1000),
-            )
-            for i in range(self.lanes)
+        tx, port = self.bank.tx, self.port
+        figures, lane = self.profile.laser, self.profile.lane
+        shift_nm = figures.wavelength_nm_per_k * (tx.laser_c[port] - tx.nominal_c)
+        shift_pm = np.rint(shift_nm * 1000 / WAVELENGTH_STEP_PM) * WAVELENGTH_STEP_PM
+        sent = (
+            tx.lit[port], tx.sent_dbm[port], tx.sent_extinction_db[port],
+            tx.sent_penalty_db[port], shift_pm,
         )  # fmt: skip
+        key = tuple(array.tobytes() for array in sent)
+        if key != self._carrier_key:
+            self._carrier_key = key
+            on, power, extinction, penalty, shift = (array.tolist() for array in sent)
+            self._carrier_lights = tuple(
+                LaneLight(
+                    on[i], i, round(power[i] * 100), round(extinction[i] * 100),
+                    min(round(penalty[i] * 100), 0xFFFF),
+                    round((lane.wavelength_nm + i * lane.wavelength_step_nm) * 1000 + shift[i]),
+                )
+                for i in range(self.lanes)
+            )  # fmt: skip
+        return self._carrier_lights
 
     def set_mode(self, mode: LinkMode, now_ns: int) -> None:
         """Another FEC or symbol rate; a slower receiver lets less noise in."""
-        self._count(now_ns)
-        self._code = fec.CODES[mode.fec]
-        self._slowdown = mode.slowdown
-        self._receive()
+        self.bank.set_mode(self.port, mode.fec, mode.slowdown, now_ns)
 
-    # ---- receiver --------------------------------------------------------------------------------
+    # ---- receiver ----------------------------------------------------------------------------
 
     def hear_carrier(self, message: CarrierMessage, now_ns: int) -> bool:
         """Take in the far light, as the cable delivered it. True: light or quality changed."""
@@ -183,16 +188,17 @@ class OpticalEngine:
         self._heard_ns = now_ns
         if message.lanes == self._far_lights:
             return False
-        self._count(now_ns)
         self._far_lights = message.lanes
-        lights = message.lanes[: self.lanes]
-        self._far_on[:] = False
-        for i, light in enumerate(lights):
-            self._far_on[i] = light.on
-            self._far_dbm[i] = light.power_cdbm / 100
-            self._far_extinction_db[i] = max(light.extinction_cdb, 1) / 100
-            self._far_penalty_db[i] = light.penalty_cdb / 100
-        return self._receive()
+        missing = self.lanes - len(message.lanes)
+        lights = message.lanes[: self.lanes] + (_DARKNESS,) * max(missing, 0)
+        self.bank.hear(
+            self.port,
+            [light.on for light in lights],
+            [light.power_cdbm / 100 for light in lights],
+            [max(light.extinction_cdb, 1) / 100 for light in lights],
+            [light.penalty_cdb / 100 for light in lights],
+        )
+        return bool(len(self.bank.settle(now_ns, self.port)))
 
     def heard(self, now_ns: int) -> None:
         """Any sound frame came through the fibre, so its light is still there."""
@@ -207,17 +213,14 @@ class OpticalEngine:
         """Nothing comes through the fibre: its interface is down, or silent for too long."""
         if self._heard_ns is None:
             return False
-        self._count(now_ns)
         self._heard_ns = None
         self._far_lights = None
-        self._far_on[:] = False
-        return self._receive()
-
-    def light_moved(self, now_ns: int) -> bool:
-        """A cause on this side was changed. True: light or quality changed."""
-        self._count(now_ns)
-        self._carrier_lights = None
-        return self._receive()
+        rx = self.bank.rx
+        self.bank.hear(
+            self.port, False, rx.far_dbm[self.port], rx.far_extinction_db[self.port],
+            rx.far_penalty_db[self.port],
+        )  # fmt: skip
+        return bool(len(self.bank.settle(now_ns, self.port)))
 
     def light(self, now_ns: int) -> tuple[int, int]:
         """Masks of lanes with light, and with a recovered clock."""
@@ -226,201 +229,176 @@ class OpticalEngine:
             self.go_dark(now_ns)
         return _mask(self.lit), _mask(self.locked)
 
+    def worst_lane(self) -> int:
+        """Of those in use, the one with the most errors."""
+        return max(self._used_lanes, key=lambda lane: float(self.ber[lane]), default=0)
+
     def quality(self) -> LaneQuality:
         return LaneQuality(tuple(self.margin_db.tolist()), tuple(self.ber.tolist()))
 
-    def _receive(self) -> bool:
-        """Follow the light from the far laser to the errors."""
-        lane = self.profile.lane
-        before = (self.lit, self.locked, self.ber)
-        arriving = self._far_dbm - self.path_loss_db - self.path_extra_db
-        self.rx_dbm = np.where(self._far_on, np.maximum(arriving, DARK_DBM), DARK_DBM)
-        lit = (self.rx_dbm > lane.los_deassert_dbm) | (
-            self.lit & (self.rx_dbm >= lane.los_assert_dbm)
-        )
-        # Noise power grows with bandwidth: 5 log10 of the rate, in optical dB.
-        sensitivity_dbm = lane.sensitivity_oma_dbm - 5.0 * math.log10(self._slowdown)
-        margin = budget.margin_db(
-            self.rx_dbm, self._far_extinction_db, self._far_penalty_db, sensitivity_dbm
-        ) - budget.overload_penalty_db(self.rx_dbm, lane.rx_overload_dbm)
-        q = ber.q_of_margin(
-            margin, self._reference_q, lane.shot_over_thermal, lane.rin_over_thermal
-        )
-        errors = ber.ber_of_q(q, lane.modulation) + lane.ber_floor
-        self.margin_db = np.where(lit, margin, -math.inf)
-        self.q = np.where(lit, q, 0.0)
-        self.ber = np.where(lit, np.minimum(errors, ber.DARK_BER), ber.DARK_BER)
-        locked = lit & ((self.ber < LOCK_BER) | (self.locked & (self.ber <= UNLOCK_BER)))
-        self.los_count += self.lit & ~lit
-        self.lol_count += self.locked & ~locked & lit
-        self.lit, self.locked = lit, locked
-        self._aim()
-        now = (self.lit, self.locked, self.ber)
-        return any(not np.array_equal(a, b) for a, b in zip(before, now, strict=True))
+    # ---- causes ------------------------------------------------------------------------------
 
-    # ---- counters --------------------------------------------------------------------------------
+    def light_moved(self, now_ns: int) -> bool:
+        """A cause on this side was changed. True: light or quality changed."""
+        self.bank.mark(self.port)
+        return bool(len(self.bank.settle(now_ns, self.port)))
+
+    def afflict(
+        self,
+        on_lanes: Mapping[str, Sequence[float]],
+        on_card: Mapping[str, float],
+        now_ns: int,
+    ) -> bool:
+        """All causes at once, by name; one that is not named is healthy.
+
+        True: what leaves, what arrives or its quality changed.
+        """
+        before = self._carrier_key
+        for name in LANE_CAUSES:
+            self.causes.array(name)[:] = on_lanes.get(name, 0)
+        for name in CARD_CAUSES:
+            self.causes.array(name)[:] = on_card.get(name, 0.0)
+        moved = self.light_moved(now_ns)
+        self._lights()
+        return moved or self._carrier_key != before
+
+    # ---- counters ----------------------------------------------------------------------------
 
     def advance(self, now_ns: int) -> None:
         """One tick: counters move at the emulated line rate, traffic or not."""
         self.light(now_ns)
-        self._count(now_ns)
+        if self._own_bank:
+            self.bank.advance(now_ns)
+            self.bank.sense()
+        else:
+            self.bank.count(self.port, now_ns)
 
-    def _count(self, now_ns: int) -> None:
-        """Count bits and draw errors since the last time, under the light there was."""
-        elapsed_ns = 0 if self._counted_ns is None else now_ns - self._counted_ns
-        self._counted_ns = now_ns
-        if elapsed_ns <= 0 or not self.locked.any():
-            return
-        rate = self.profile.lane.line_rate_gbit_per_s / self._slowdown
-        bits = np.where(self.locked, rate * elapsed_ns, 0.0)
-        self.rx_bits += bits
-        if self._code is None and self._used_lanes and self._bits_left < math.inf:
-            # Bits of real frames met their errors in `strike`; the rest is idle symbols.
-            met = max(self._bits_left_counted - self._bits_left, 0.0)
-            bits = np.maximum(bits - self._used * (met / len(self._used_lanes)), 0.0)
-            self._bits_left_counted = self._bits_left
-        expected = bits * self.ber
-        self._to_next_error -= expected
-        for i in np.flatnonzero(self._to_next_error <= 0.0):
-            # An error came at a known exposure; behind it the process starts afresh.
-            dice = self._dice[i]
-            rest = min(float(-self._to_next_error[i]), 1e15)
-            self.errors[i] += np.uint64(1 + dice.poisson(rest))
-            self._to_next_error[i] = dice.exponential()
+    def lock_deadline_ns(self) -> int | None:
+        """When FEC meets three uncorrectable codewords in a row, if light stays as it is."""
+        due = float(self.bank.counters.lock_due_ns[self.port])
+        return None if np.isinf(due) else int(due)
 
-    # ---- errors in real frames -------------------------------------------------------------------
+    def lost_lock(self, now_ns: int) -> bool:
+        """Whether FEC lost its lock since the last time; then the link must come up anew."""
+        return self.bank.lost_lock(self.port, now_ns)
 
-    def set_lanes(self, used: int, lane_map: Sequence[int | None], inverted: int) -> None:
+    # ---- errors in real frames ---------------------------------------------------------------
+
+    def set_lanes(
+        self, used: int, lane_map: Sequence[int | None], inverted: int, now_ns: int | None = None
+    ) -> None:
         """Lanes that carry data (a mask; 0: none), and what training found on each."""
         for i in range(self.lanes):
-            self._used[i] = used >> i & 1
             far = lane_map[i] if i < len(lane_map) else None
             self._peer_lane[i] = -1 if far is None else far
             self._inverted[i] = inverted >> i & 1
         self._used_lanes = tuple(lane for lane in self._stripe if used >> lane & 1)
-        self._aim()
+        mask = [bool(used >> i & 1) for i in range(self.lanes)]
+        self.bank.use_lanes(self.port, mask, self.bank.now_ns if now_ns is None else now_ns)
 
     def set_stripe(self, lanes: Sequence[int]) -> None:
         """The order in which a frame's bits are dealt over the lanes, from `set_lanes` on."""
         self._stripe = tuple(lanes)
 
-    def _aim(self) -> None:
-        """How often the errors of the lanes in use reach a frame; a fresh count-down to the next.
+    def errors_changed(self) -> None:
+        """Of the bank: how often errors reach a frame is another now."""
+        lanes = list(self._used_lanes)
+        counters = self.bank.counters
+        code = fec.CODES[FECS[int(counters.fec[self.port])]]
+        chain = counters.burst_chain(self.port)
+        self._frames.aim(
+            lanes,
+            self.bank.rx.even_ber[self.port][lanes].tolist(),
+            counters.bad_ber(self.port)[lanes].tolist(),
+            chain,
+            code,
+            self.profile.lane.fec_interleave,
+        )
 
-        A Poisson process has no memory, so starting the count-down again is no bias.
-        """
-        self._strikes_per_bit = 0.0
-        if self._used_lanes:
-            rates = self.ber[list(self._used_lanes)]
-            if self._code is None:
-                self._strikes_per_bit = float(rates.mean())
-                self._lane_shares = rates / rates.sum()
-            else:
-                tail = fec.symbol_error_pmf(rates.tolist(), self._code)[self._code.t + 1 :]
-                lost = min(float(tail.sum()), 1.0)
-                self._strikes_per_bit = lost / self._code.payload_bits
-                if lost > 0.0:
-                    self._excess = tail / tail.sum()
-                    wrong = fec.symbol_error_ratio(rates)
-                    self._lane_shares = wrong / wrong.sum()
-        self._bits_left = self._bits_to_next()
-        self._bits_left_counted = self._bits_left
+    def frames_met(self) -> tuple[float, int, Mapping[int, int]]:
+        """Of the bank: exposure of real frames, lost codewords and flipped bits by lane."""
+        return self._frames.take()
 
-    def _bits_to_next(self) -> float:
-        if self._strikes_per_bit < 1e-300:
-            return math.inf
-        return float(self._frame_dice.exponential()) / self._strikes_per_bit
-
-    def strike(self, nbytes: int) -> Sequence[int]:
-        """The bits that light flips in a received frame of so many bytes; nearly always none."""
-        bits = nbytes << 3
-        left = self._bits_left - bits
-        if left > 0.0:
-            self._bits_left = left
-            return ()
-        return self._struck(bits)
-
-    def _struck(self, bits: int) -> list[int]:
-        at = self._bits_left
-        flipped: dict[int, int] = {}  # position, lane
-        while at < bits and len(flipped) < FLIPS_MAX:
-            if self._code is None:
-                self._flip_bit(int(at), bits, flipped)
-            else:
-                self._flip_codeword(int(at), bits, self._code, flipped)
-            at += self._bits_to_next()
-        for lane in flipped.values():
-            self.errors[lane] += np.uint64(1)
-        met = self._bits_left_counted - self._bits_left + bits
-        self._bits_left = at - bits if at >= bits else self._bits_to_next()
-        self._bits_left_counted = self._bits_left + met
-        return sorted(flipped)
-
-    def _flip_bit(self, at: int, bits: int, flipped: dict[int, int]) -> None:
-        """One error, on a lane as likely as its BER, at any of the bits which that lane carries."""
-        dice, width = self._frame_dice, len(self._used_lanes)
-        turn = int(dice.choice(width, p=self._lane_shares))
-        blocks = -(-bits // STRIPE_BITS)
-        rounds = (blocks - turn + width - 1) // width
-        if rounds <= 0:  # a frame too short to reach that lane
-            block = at // STRIPE_BITS
-            turn = block % width
-        else:
-            block = turn + width * int(dice.integers(rounds))
-        start = block * STRIPE_BITS
-        position = start + int(dice.integers(min(STRIPE_BITS, bits - start)))
-        flipped[position] = self._used_lanes[turn]
-
-    def _flip_codeword(self, at: int, bits: int, code: fec.Code, flipped: dict[int, int]) -> None:
-        """A lost codeword: more than t wrong symbols, those in the payload show."""
-        dice, width = self._frame_dice, len(self._used_lanes)
-        start = at - at % code.payload_bits
-        symbols = min(code.k, -(-(bits - start) // fec.SYMBOL_BITS))
-        wrong = code.t + 1 + int(dice.choice(len(self._excess), p=self._excess))
-        before = len(flipped)
-        for turn in dice.choice(width, size=wrong, p=self._lane_shares).tolist():
-            symbol = turn + width * int(dice.integers(max((code.n - turn) // width, 1)))
-            if symbol < symbols:
-                self._flip_in_symbol(start, symbol, bits, turn, flipped)
-        if len(flipped) == before:  # All fell on parity or beside the frame, which is lost as well.
-            symbol = int(dice.integers(symbols))
-            self._flip_in_symbol(start, symbol, bits, symbol % width, flipped)
-
-    def _flip_in_symbol(
-        self, start: int, symbol: int, bits: int, turn: int, flipped: dict[int, int]
-    ) -> None:
-        first = start + symbol * fec.SYMBOL_BITS
-        position = first + int(self._frame_dice.integers(min(fec.SYMBOL_BITS, bits - first)))
-        flipped[position] = self._used_lanes[turn]
-
-    # ---- showing itself --------------------------------------------------------------------------
+    # ---- showing itself ----------------------------------------------------------------------
 
     def write_rows(self, rows: NDArray[np.void]) -> None:
-        """Write this port's rows of the lane table, in place."""
-        rows["tx_power_dbm"] = self.tx_dbm
-        rows["rx_power_dbm"] = self.rx_dbm
-        rows["tx_bias_ma"] = self.bias_ma
-        rows["margin_db"] = np.where(self.lit, self.margin_db, 0.0)
-        rows["q"] = self.q
-        rows["pre_fec_ber"] = np.where(self.lit, self.ber, 0.0)
+        """Write this port's rows of the lane table, in place. Powers are what monitors read."""
+        bank, port = self.bank, self.port
+        tx, rx = bank.tx, bank.rx
+        lit, q = self.lit, self.q
+        seen = bank.seen_rx_dbm(np.array([port]))[0]
+        rows["tx_power_dbm"] = monitor.power_reading_dbm(
+            self.tx_dbm, bank.tx_monitor.error_db[port]
+        )
+        rows["rx_power_dbm"] = monitor.power_reading_dbm(seen, bank.rx_monitor.error_db[port])
+        rows["tx_bias_ma"] = monitor.stepped(self.bias_ma, monitor.BIAS_STEP_MA)
+        rows["margin_db"] = np.where(lit, self.margin_db, 0.0)
+        rows["q"] = q
+        rows["snr_db"] = np.where(lit, ber.snr_db(np.maximum(q, 1e-9), self.modulation), 0.0)
+        rows["pre_fec_ber"] = np.where(lit, self.ber, 0.0)
         rows["rx_bits"] = self.rx_bits
         rows["pre_fec_errors"] = self.errors
         rows["los_count"] = self.los_count
         rows["lol_count"] = self.lol_count
         rows["peer_lane"] = self._peer_lane
         rows["inverted"] = self._inverted
-        rows["tx_on"] = self.laser_on & ~self.laser_fault
-        rows["los"] = ~self.lit
-        rows["lol"] = ~self.locked
-        rows["used"] = self._used
-        rows["fitted_margin"] = self.lit
+        rows["tx_on"] = tx.lit[port]
+        rows["los"] = ~lit
+        rows["lol"] = ~rx.locked[port]
+        rows["used"] = bank.counters.used[port]
+        rows["fitted_margin"] = lit
+        rows["laser_temp_c"] = monitor.stepped(tx.laser_c[port], monitor.TEMPERATURE_STEP_C)
+        rows["laser_wear_ratio"] = tx.wear_ratio[port]
+        rows["tec_current_ratio"] = tx.cooler_ratio[port]
+        rows["heater_mw"] = tx.heater_mw[port]
 
-    def resume(self, rows: NDArray[np.void]) -> None:
-        """Go on from the counters that an earlier life left in the table."""
-        self.rx_bits[:] = rows["rx_bits"]
-        self.errors[:] = rows["pre_fec_errors"]
-        self.los_count[:] = rows["los_count"]
-        self.lol_count[:] = rows["lol_count"]
+    @property
+    def modulation(self) -> str:
+        return self.profile.lane.modulation
+
+    def write_port(self, row: np.void) -> None:
+        """Write the FEC columns of this port's row."""
+        counters, port = self.bank.counters, self.port
+        code = fec.CODES[FECS[int(counters.fec[port])]]
+        row["fec_t"] = 0 if code is None else code.t
+        for column, array in self._fec_columns().items():
+            row[column] = array[port]
+
+    def write_flags(self, rows: NDArray[np.void]) -> None:
+        """Write this port's rows of the flags of lanes."""
+        self.bank.flags.store(rows, self.port)
+
+    def resume(
+        self,
+        rows: NDArray[np.void],
+        port_row: np.void | None = None,
+        flags: NDArray[np.void] | None = None,
+    ) -> None:
+        """Go on from the counters and flags that an earlier life left in the tables."""
+        counters, port = self.bank.counters, self.port
+        counters.rx_bits[port] = rows["rx_bits"]
+        counters.errors[port] = rows["pre_fec_errors"]
+        self.bank.rx.los_count[port] = rows["los_count"]
+        self.bank.rx.lol_count[port] = rows["lol_count"]
+        if port_row is not None:
+            for column, array in self._fec_columns().items():
+                array[port] = port_row[column]
+        if flags is not None:
+            self.bank.flags.resume(flags, port)
+
+    def _fec_columns(self) -> dict[str, NDArray[Any]]:
+        counters = self.bank.counters
+        return {
+            "fec_codewords": counters.codewords,
+            "fec_corrected_bits": counters.corrected_bits,
+            "fec_corrected_symbols": counters.corrected_symbols,
+            "fec_uncorrectable": counters.uncorrectable,
+            "fec_bins": counters.bins,
+            "fec_lock_losses": counters.lock_losses,
+        }
+
+
+_DARKNESS = LaneLight(False, 0, round(DARK_DBM * 100), 1, 0, 0)
 
 
 def _mask(flags: Flags) -> int:

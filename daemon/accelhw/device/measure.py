@@ -230,7 +230,7 @@ class MarginScan:
         self._attenuate(0.0, now_ns)
 
     def done_ratio(self, now_ns: int) -> float:
-        margins = [m for m in np.array(self.port.optics.margin_db, float) if math.isfinite(m)]
+        margins = [m for m in self.port.optics.margin_db.tolist() if math.isfinite(m)]
         left_db = max(margins, default=0.0) + 2.0
         return min(self._attenuation_db / max(self._attenuation_db + left_db, 1.0), 1.0)
 

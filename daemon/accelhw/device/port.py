@@ -15,9 +15,9 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from accelhw.device.afflict import afflict
 from accelhw.device.dataport import DataPort, Engine, PortCounters
 from accelhw.device.engine import OpticalEngine
+from accelhw.link.config import TrainerConfig
 from accelhw.link.events import (
     Disabled,
     Enabled,
@@ -42,12 +42,13 @@ from accelhw.link.events import (
     Woke,
 )
 from accelhw.link.events import InterfaceDown as InterfaceWentDown
-from accelhw.link.training import LinkTrainer, TrainerConfig
+from accelhw.link.training import LinkTrainer
 from accelhw.model.config import Fibre
 from accelhw.model.event import Severity
 from accelhw.model.ids import PortId
 from accelhw.model.link import DownReason, LinkState, PeerId
 from accelhw.model.profile import Profile
+from accelhw.optics.bank import LaneBank
 from accelhw.transport.base import InterfaceDown, Pluggable, Transport
 from accelhw.wire.carrier import CarrierMessage, LaneLight
 from accelhw.wire.checksum import crc32c
@@ -108,13 +109,15 @@ class Port:
         memory: Engine,
         around: Surroundings,
         seed: int,
+        bank: LaneBank | None = None,
     ) -> None:
+        """`bank`: the lanes of many ports, whose time its owner lets pass; None: one of its own."""
         self.id = port_id
         self.interface = interface
         self.transport = transport
         self.fibre = fibre
         me = PeerId(chassis, port_id.card, port_id.oe)
-        self.optics = OpticalEngine(profile, fibre, me, seed)
+        self.optics = OpticalEngine(profile, fibre, me, seed, bank)
         self.counters = PortCounters()
         self.data = DataPort(str(port_id), transport, memory, self.optics.strike, self.counters)
         self.trainer = LinkTrainer(TrainerConfig.of(me, profile, self.data.credit_frames))
@@ -226,7 +229,7 @@ class Port:
         now_ns: int,
     ) -> None:
         """All that is wrong here from now on, by the names of optics.causes."""
-        if afflict(self.optics, on_lanes, on_card, now_ns):
+        if self.optics.afflict(on_lanes, on_card, now_ns):
             self._carrier_due = True
             self._look_at_light(now_ns)
             self._feed(self.optics.quality(), now_ns)
@@ -317,16 +320,20 @@ class Port:
     # ---- time ----
 
     def next_deadline_ns(self) -> int | None:
-        data_ns = self.data.next_deadline_ns()
-        if data_ns is None or (self._wake_ns is not None and self._wake_ns < data_ns):
-            return self._wake_ns
-        return data_ns
+        wake_ns, data_ns = self._wake_ns, self.data.next_deadline_ns()
+        lock_ns = self.optics.lock_deadline_ns()
+        if wake_ns is None or (data_ns is not None and data_ns < wake_ns):
+            wake_ns = data_ns
+        if wake_ns is None or (lock_ns is not None and lock_ns < wake_ns):
+            wake_ns = lock_ns
+        return wake_ns
 
     def on_deadline(self, now_ns: int) -> None:
         if self._wake_ns is not None and self._wake_ns <= now_ns:
             self._wake_ns = None
             self._look_at_lasers(now_ns)
             self._feed(Woke(), now_ns)
+        self._look_at_lock(now_ns)
         data_ns = self.data.next_deadline_ns()
         if data_ns is not None and data_ns <= now_ns:
             try:
@@ -339,6 +346,7 @@ class Port:
     def beat(self, now_ns: int) -> None:
         """Every half second: counters move on, light is looked at, the carrier is sent."""
         self.optics.advance(now_ns)
+        self._look_at_lock(now_ns)
         self._look_at_lasers(now_ns)
         self._look_at_light(now_ns)
         self._feed(self.optics.quality(), now_ns)
@@ -358,6 +366,15 @@ class Port:
             self._light = light
             self._feed(self.optics.quality(), now_ns)
             self._feed(LightChanged(*light), now_ns)
+            self._around.changed(self)
+
+    def _look_at_lock(self, now_ns: int) -> None:
+        """FEC that met three lost codewords in a row has no lock; its worst lane is to blame."""
+        if self.optics.lost_lock(now_ns):
+            lit, locked = self.optics.light(now_ns)
+            worst = self.optics.worst_lane()
+            self._feed(LightChanged(lit, locked & ~(1 << worst)), now_ns)
+            self._feed(LightChanged(lit, locked), now_ns)
             self._around.changed(self)
 
     def _send_carrier(self, now_ns: int) -> None:
@@ -454,7 +471,7 @@ class Port:
             self._look_at_light(now_ns)
 
     def _on_link_up(self, action: LinkUp, now_ns: int) -> None:
-        self.optics.set_lanes(action.rx_lanes, action.lane_map, action.inverted)
+        self.optics.set_lanes(action.rx_lanes, action.lane_map, action.inverted, now_ns)
         self._width = action.width
         self.up_since_ns = time_ns()
         self.data.link_up(action.epoch, action.peer, action.credit_frames, now_ns)
@@ -475,7 +492,7 @@ class Port:
         """Same epoch: the data path goes on with all that was in flight."""
         link = action.link
         before, self._width = self._width, link.width
-        self.optics.set_lanes(link.rx_lanes, link.lane_map, link.inverted)
+        self.optics.set_lanes(link.rx_lanes, link.lane_map, link.inverted, now_ns)
         self.data.release(now_ns)
         self._around.changed(self)
         held_ms = round(action.held_ns / 1e6, 1)
@@ -491,7 +508,7 @@ class Port:
 
     def _on_link_down(self, action: LinkDown, now_ns: int) -> None:
         self.data.link_down(now_ns)
-        self.optics.set_lanes(0, (), 0)
+        self.optics.set_lanes(0, (), 0, now_ns)
         self.up_since_ns = 0
         self.downs += 1
         severity = Severity.INFO if action.reason.code in QUIET else Severity.WARNING
@@ -524,8 +541,10 @@ class Port:
 
     # ---- showing itself ----
 
-    def write_rows(self, row: np.void, lanes: NDArray[np.void]) -> None:
-        """Write this port's row and its lanes' rows, in place."""
+    def write_rows(
+        self, row: np.void, lanes: NDArray[np.void], flags: NDArray[np.void] | None = None
+    ) -> None:
+        """Write this port's row, its lanes' rows and their flags', in place."""
         trainer = self.trainer
         reason, peer_reason, peer = trainer.reason, trainer.peer_reason, trainer.peer
         row["state"] = trainer.state
@@ -555,9 +574,14 @@ class Port:
         for name in COUNTER_FIELDS:
             row[name] = getattr(counters, name)
         self.optics.write_rows(lanes)
+        self.optics.write_port(row)
+        if flags is not None:
+            self.optics.write_flags(flags)
 
-    def resume(self, row: np.void, lanes: NDArray[np.void]) -> None:
-        """Go on from the counts that an earlier life left in the tables."""
+    def resume(
+        self, row: np.void, lanes: NDArray[np.void], flags: NDArray[np.void] | None = None
+    ) -> None:
+        """Go on from the counts and flags that an earlier life left in the tables."""
         for name in COUNTER_FIELDS:
             if name not in ("in_flight_frames", "credit_frames"):
                 setattr(self.counters, name, int(row[name]))
@@ -565,7 +589,7 @@ class Port:
             self._earlier[name] = int(row[name])
         if LinkState.UP <= row["state"] <= LinkState.DEGRADED:
             self._earlier["downs"] += 1  # that life's end took the link down
-        self.optics.resume(lanes)
+        self.optics.resume(lanes, row, flags)
 
     def close(self) -> None:
         self.transport.close()

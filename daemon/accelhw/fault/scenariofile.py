@@ -62,7 +62,7 @@ def load(
 
     `open_config` gives the text of a configuration that the scenario names; it may raise OSError.
     `rack` is a real one, to be used instead of the scenario's own topology; `for_ns` how long it
-    will run, where that is not left to the file.
+    will run, where that is not left to the file: what comes later then is cut off.
     """
     try:
         document = tomllib.loads(text)
@@ -78,7 +78,7 @@ def load(
     topology = read_topology(top, open_config, needed=rack is None)
     if rack is None and topology is not None:
         rack = Rack.of(topology)
-    ends_ns = own_for_ns if for_ns is None else for_ns
+    ends_ns = max((ns for ns in (own_for_ns, for_ns) if ns is not None), default=None)
     lines = read_lines(top, rack, known.faults, known.shapes, ends_ns)
     expectations = read_expectations(top, rack, known.events, known.metrics, ends_ns)
     telemetry = _read_telemetry(top.table("telemetry"), rack)

@@ -21,16 +21,20 @@ Bools = NDArray[np.bool_]
 Read = Callable[[str, tuple[Subject, ...]], NDArray[np.float64]]
 
 
+TOO_EARLY = "the run ended before that"
+_NEED_ALL = frozenset({How.SOMETIMES, How.AT_END})  # told only when the window is over
+
+
 @dataclass(frozen=True, slots=True)
 class Outcome:
     """What became of an expectation. `detail` says what was found instead."""
 
     line: int
     text: str
-    met: bool
+    met: bool | None  # None: the run ended too early to tell
     detail: str = ""
 
-    def plain(self) -> dict[str, str | int | bool]:
+    def plain(self) -> dict[str, str | int | bool | None]:
         return {"line": self.line, "text": self.text, "met": self.met, "detail": self.detail}
 
 
@@ -179,8 +183,10 @@ class _Spells:
                 self._close(end_ns, place)
         good, words = self._verdict()
         text = describe(expectation)
-        if now_ns < expectation.from_ns:
-            return Outcome(expectation.line, text, False, "the run ended before that")
+        if now_ns < expectation.from_ns or (
+            now_ns < self.until_ns and expectation.how in _NEED_ALL and not good.all()
+        ):
+            return Outcome(expectation.line, text, None, TOO_EARLY)
         if not self.known.all():
             place = int(np.flatnonzero(~self.known)[0])
             return Outcome(
@@ -255,7 +261,10 @@ class _Count:
     def outcome(self, now_ns: int) -> Outcome:
         expectation = self.expectation
         most = expectation.at_most
-        met = self.found >= expectation.at_least and (most is None or self.found <= most)
+        enough = self.found >= expectation.at_least
+        met = enough and (most is None or self.found <= most)
+        if now_ns < self.until_ns and not enough:
+            return Outcome(expectation.line, describe(expectation), None, TOO_EARLY)
         detail = "" if met else f"there were {self.found}{self.first}"
         return Outcome(expectation.line, describe(expectation), met, detail)
 

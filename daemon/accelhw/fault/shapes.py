@@ -14,6 +14,7 @@ from functools import lru_cache
 
 import numpy as np
 
+NS = 1_000_000_000
 STEPS = 1000  # in which a slow change is followed
 STEP_S_MIN = 0.1
 SETTLED = 16.0  # time constants after which an exponential has arrived
@@ -64,7 +65,8 @@ class Shape:
             case ShapeKind.PULSE:
                 return 1.0 if elapsed_s < self.on_s else 0.0
             case ShapeKind.BURST:
-                return 1.0 if elapsed_s % (self.on_s + self.off_s) < self.on_s else 0.0
+                into_ns, on_ns, _ = self._beat(elapsed_s)
+                return 1.0 if into_ns < on_ns else 0.0
             case _:
                 return float(_turns(self, seed).is_on(elapsed_s))
 
@@ -86,12 +88,17 @@ class Shape:
             case ShapeKind.PULSE:
                 return self.on_s if elapsed_s < self.on_s else math.inf
             case ShapeKind.BURST:
-                period_s = self.on_s + self.off_s
-                start_s = elapsed_s - elapsed_s % period_s
-                edges_s = (start_s + self.on_s, start_s + period_s, start_s + period_s + self.on_s)
-                return next(edge_s for edge_s in edges_s if edge_s > elapsed_s)
+                into_ns, on_ns, period_ns = self._beat(elapsed_s)
+                left_ns = (on_ns if into_ns < on_ns else period_ns) - into_ns
+                return (round(elapsed_s * NS) + left_ns) / NS
             case _:
                 return _turns(self, seed).after(elapsed_s)
+
+    def _beat(self, elapsed_s: float) -> tuple[int, int, int]:
+        """Of a burst, in whole nanoseconds: no edge is missed for a rounding error. How far into
+        its period it is, how long it is there, and the period."""
+        on_ns, off_ns = round(self.on_s * NS), round(self.off_s * NS)
+        return round(elapsed_s * NS) % (on_ns + off_ns), on_ns, on_ns + off_ns
 
     @staticmethod
     def _next_step(elapsed_s: float, end_s: float) -> float:

@@ -42,6 +42,7 @@ FLAP_CEILING = 6.0
 
 # Up, but in trouble: lanes are locked and checked again while data waits
 RECOVERY_NS = 950 * MS  # then the link is down (PCS lost, in optical modules' terms)
+RECOVERY_JOINED_NS = 100 * MS  # longer where the trouble is at the far end
 RECOVERY_LANE_NS = 300 * MS  # for a lane to come back, before the link goes on without it
 RECOVERY_BEAT_NS = 20 * MS
 RECOVERY_FRAMES_NS = 700 * MS  # the same where only frames are missing: they may get lost

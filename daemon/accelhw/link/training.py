@@ -508,6 +508,8 @@ class LinkTrainer(Upkeep):
                 deadlines.append(self._hold_until)
             case Phase.ACTIVE if self._widen_at is not None:
                 deadlines.append(self._widen_at)
+            case Phase.RECOVERY:
+                deadlines.append(self._give_up_at)
             case Phase.BER_CHECK if self._now >= self._since + patience.DWELL_NS:
                 deadlines.append(self._now + patience.PROOF_LOOK_NS)
             case phase if phase in TRAINING and self._now < self._since + patience.DWELL_NS:

@@ -109,7 +109,7 @@ class Upkeep(Core):
             self._try_resume()
             return
         code = DownReason.CDR_NO_LOCK if lit >> lane & 1 else DownReason.SIGNAL_LOST
-        if not self.rx_lanes & lit:
+        if not self.lanes.good & lit:
             self._fall(Reason(code, lane))
         elif self.phase is Phase.ACTIVE:
             self._trouble(gone, Reason(code, lane))
@@ -169,6 +169,14 @@ class Upkeep(Core):
         whole = self.config.data_lanes
         self._say(f"recovered in {held_ns / 1e6:.0f} ms: {self.width} of {whole} lanes{change}")
 
+    @property
+    def _give_up_at(self) -> int:
+        """The end in trouble comes first: it knows the lane."""
+        wait_ns = patience.RECOVERY_NS + self._far.slack_ns
+        if not self.lanes.on_trial:
+            wait_ns += patience.RECOVERY_JOINED_NS
+        return self._recovering_since + wait_ns
+
     def _check_recovery(self) -> None:
         if self.phase is not Phase.RECOVERY:
             return
@@ -187,7 +195,7 @@ class Upkeep(Core):
                 self._say(f"{reason.code.name}: {reason.detail}: goes on without it", lane)
             if faults:
                 self._try_resume()
-        if self.phase is Phase.RECOVERY and in_all >= patience.RECOVERY_NS + slack:
+        if self.phase is Phase.RECOVERY and self._now >= self._give_up_at:
             lane_or_none = next(lanes_of(self._missing()), self.reason.lane)
             detail = f"it waited {in_all / 1e6:.0f} ms after {self.reason.code.name}"
             if lane_or_none is not None and (fault := faults.get(lane_or_none)):

@@ -8,9 +8,9 @@ computed anew, so that an idle fleet costs little more than its counters.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import fields
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -19,10 +19,16 @@ from accelhw.model.flag import CARD_FLAGS, CARD_QUANTITIES, LANE_FLAGS, LANE_QUA
 from accelhw.model.profile import Profile
 from accelhw.optics import chance
 from accelhw.optics.causes import CAUSES, Causes
-from accelhw.optics.counters import Counters
+from accelhw.optics.counters import FECS, Counters
 from accelhw.optics.flags import FlagBank, unless
 from accelhw.optics.heat import Heat
-from accelhw.optics.monitor import DARK_DBM, Monitors
+from accelhw.optics.monitor import (
+    DARK_DBM,
+    SUPPLY_STEP_V,
+    TEMPERATURE_STEP_C,
+    Monitors,
+    stepped,
+)
 from accelhw.optics.receiver import Receivers
 from accelhw.optics.transmitter import Transmitters
 
@@ -36,6 +42,17 @@ NOBODY: Ports = np.zeros(0, np.intp)
 
 class BankFull(Exception):
     """More ports or cards than the bank was made for."""
+
+
+class Watcher(Protocol):
+    """Who moves real frames over a port."""
+
+    def errors_changed(self) -> None:
+        """How often errors reach a frame may be another now."""
+
+    def frames_met(self) -> tuple[float, int, Mapping[int, int]]:
+        """Exposure of frames since the last time (bits, or codewords with FEC), codewords that
+        were lost in them, and bits that were flipped, by lane."""
 
 
 class LaneBank:
@@ -65,7 +82,8 @@ class LaneBank:
         self._card_of: Ports = np.zeros(ports, np.intp)
         self._tx_marked: Flags = np.zeros(ports, bool)
         self._rx_marked: Flags = np.zeros(ports, bool)
-        self._watchers: dict[int, Callable[[], None]] = {}
+        self._watchers: dict[int, Watcher] = {}
+        self._lost_lock: Flags = np.zeros(ports, bool)
         self._stepped_ns: int | None = None
         self._sensed_ns: int | None = None
         self._unaged_s = 0.0
@@ -120,9 +138,12 @@ class LaneBank:
     def ports_of(self, card: int) -> Ports:
         return np.flatnonzero(self._card_of[: self.ports] == card)
 
-    def watch(self, port: int, changed: Callable[[], None]) -> None:
-        """Call this whenever the errors of a port may have changed."""
-        self._watchers[port] = changed
+    def watch(self, port: int, watcher: Watcher) -> None:
+        self._watchers[port] = watcher
+
+    def unwatch(self) -> None:
+        """Nobody moves real frames over these ports: nobody need be asked what they met."""
+        self._watchers.clear()
 
     # ---- what changes from outside ----
 
@@ -155,13 +176,25 @@ class LaneBank:
         rx.far_penalty_db[port] = penalty_db
         self._rx_marked[port] = True
 
+    def shape(self, port: int, penalty_db: ArrayLike) -> None:
+        """What the transmit taps of these lanes leave. `settle` must follow."""
+        self.tx.shape_db[port] = penalty_db
+        self._tx_marked[port] = True
+
+    def set_mode(self, port: int, fec_name: str, slowdown: float, now_ns: int) -> None:
+        """Another FEC, or lanes at a fraction of their symbol rate."""
+        self.count(port, now_ns)
+        self.counters.fec[port] = FECS.index(fec_name)
+        self.rx.slowdown[port] = slowdown
+        self._rx_marked[port] = True
+        self.settle(now_ns, port)
+        self._aim(np.array([port]), now_ns)
+
     def use_lanes(self, port: int, used: ArrayLike, now_ns: int) -> None:
         """Which lanes carry data from now on; none takes the link down."""
-        at = np.array([port])
-        self.counters.count(at, now_ns)
+        self.count(port, now_ns)
         self.counters.used[port] = used
-        self.counters.aim(at, now_ns)
-        self._tell(at)
+        self._aim(np.array([port]), now_ns)
 
     def moved(self, card: int, total_bytes: float) -> None:
         """HBM bytes that a card has read and written, ever: its load."""
@@ -179,7 +212,7 @@ class LaneBank:
         if len(ports) == 0:
             return NOBODY
         self.now_ns = max(self.now_ns, now_ns)
-        self.counters.count(ports, now_ns)
+        self._count(ports, now_ns)
         return self._follow(ports, now_ns)
 
     def step(self, elapsed_ns: int) -> Ports:
@@ -193,8 +226,7 @@ class LaneBank:
         before, self._stepped_ns = self._stepped_ns, now_ns
         elapsed_s = 0.0 if before is None else max(now_ns - before, 0) / 1e9
         self.now_ns = max(self.now_ns, now_ns)
-        everyone = np.arange(self.ports)
-        self.counters.count(everyone, now_ns)
+        self._count(np.arange(self.ports), now_ns)
         if elapsed_s > 0.0:
             self._warm_up(elapsed_s)
         return self._follow(np.flatnonzero(self._tx_marked | self._rx_marked), now_ns)
@@ -207,13 +239,45 @@ class LaneBank:
             self.tx_monitor.move(elapsed_s)
             self.rx_monitor.move(elapsed_s)
 
-    def lose_locks(self, now_ns: int) -> list[int]:
-        """Ports whose FEC lost its lock by now; `counters.lock_due_ns` says when the next does."""
-        due = np.flatnonzero(self.counters.lock_due_ns <= now_ns)
-        if len(due):
-            self.counters.count(due, now_ns)
-            self.counters.lose_locks(due, now_ns)
-        return [int(port) for port in due]
+    def count(self, port: int, now_ns: int) -> None:
+        """Counters of one port up to now, and what changed there."""
+        self.now_ns = max(self.now_ns, now_ns)
+        self._count(np.array([port]), now_ns)
+        self.settle(now_ns, port)
+
+    def collect(self, port: int) -> None:
+        """Take over what real frames of a port met."""
+        if (watcher := self._watchers.get(port)) is not None:
+            counters = self.counters
+            exposure, words, flips = watcher.frames_met()
+            counters.met[port] += exposure
+            counters.struck[port] += words
+            for lane, bits in flips.items():
+                counters.errors[port, lane] += np.uint64(bits)
+
+    def lost_lock(self, port: int, now_ns: int) -> bool:
+        """Whether a port's FEC lost its lock since the last time one asked."""
+        if self.counters.lock_due_ns[port] <= now_ns:
+            self.count(port, now_ns)
+        lost = bool(self._lost_lock[port])
+        self._lost_lock[port] = False
+        return lost
+
+    def _count(self, ports: Ports, now_ns: int) -> None:
+        if self._watchers:
+            for port in ports.tolist():
+                self.collect(port)
+        self.counters.count(ports, now_ns)
+        lost = ports[self.counters.lock_due_ns[ports] <= now_ns]
+        if len(lost):
+            self.counters.lose_locks(lost, now_ns)
+            self._lost_lock[lost] = True
+
+    def _aim(self, ports: Ports, now_ns: int) -> None:
+        self.counters.aim(ports, now_ns)
+        for port in ports.tolist() if self._watchers else ():
+            if (watcher := self._watchers.get(port)) is not None:
+                watcher.errors_changed()
 
     def _warm_up(self, elapsed_s: float) -> None:
         lit = self.tx.lit[: self.ports].sum(axis=1)
@@ -252,16 +316,9 @@ class LaneBank:
         bursting = hearing[self._shaped.burst_good_to_bad[hearing].any(axis=1)]
         again = np.union1d(up, bursting[self.counters.used[bursting].any(axis=1)])
         if len(again):
-            self.counters.aim(again, now_ns)
-            self._tell(again)
+            self._aim(again, now_ns)
         self._watch_receivers(hearing)
         return changed
-
-    def _tell(self, ports: Ports) -> None:
-        if self._watchers:
-            for port in ports.tolist():
-                if (changed := self._watchers.get(port)) is not None:
-                    changed()
 
     def _aggressors(self, ports: Ports) -> Floats:
         """Share of their card's lanes that transmit."""
@@ -303,6 +360,24 @@ class LaneBank:
         self.card_flags.watch("case_temp_c", heat.case_c[at], wall_ns, at)
         self.card_flags.watch("supply_v", heat.supply_v[at], wall_ns, at)
         self.card_flags.watch("hbm_temp_c", heat.hbm_c[at], wall_ns, at)
+
+    # ---- tables ----
+
+    def write_card(self, card: int, row: Any, flags: NDArray[Any]) -> None:
+        """Write a card's temperatures, supply and power into its row, and its flags into theirs."""
+        heat = self.heat
+        row["case_temp_c"] = stepped(heat.case_c[card], TEMPERATURE_STEP_C)
+        row["hbm_temp_c"] = stepped(heat.hbm_c[card], TEMPERATURE_STEP_C)
+        row["supply_v"] = stepped(heat.supply_v[card], SUPPLY_STEP_V)
+        row["power_w"] = heat.power_w[card]
+        row["hbm_refresh_ratio"] = heat.refresh_ratio(card)
+        row["hbm_throttled"] = heat.is_throttled(card)
+        self.card_flags.store(flags, card)
+
+    def resume_card(self, card: int, moved_bytes: float, flags: NDArray[Any]) -> None:
+        """Go on from the flags that an earlier life left."""
+        self.heat.start_load(card, moved_bytes)
+        self.card_flags.resume(flags, card)
 
     def seen_rx_dbm(self, ports: Ports) -> Floats:
         """What the Rx monitors read, but for their noise: the light and their own error."""

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from accelhw.model.profile import Profile
-from accelhw.optics import burst, chance, fec
+from accelhw.optics import ber, burst, chance, fec
 from accelhw.optics.causes import Causes
 from accelhw.optics.receiver import Receivers
 from accelhw.optics.strikes import WORD_BITS
@@ -30,6 +30,11 @@ NEVER = -1
 FECS: tuple[str, ...] = ("none", "kr4", "kp4")
 NEGLIGIBLE = 1e-15  # a mean that never gives a count
 PURPOSES = {"lanes": 1, "words": 2, "lock": 3, "burst": 4, "split": 100, "bins": 200}
+
+# Bits of a codeword, by FEC; without one, of a step of the burst chain.
+_WORD_BITS: Floats = np.array(
+    [WORD_BITS if (code := fec.CODES[name]) is None else code.codeword_bits for name in FECS], float
+)
 
 
 class Counters:
@@ -81,9 +86,8 @@ class Counters:
 
     def word_rate(self, ports: Ports) -> Floats:
         """Codewords per nanosecond of a link at its width."""
-        width = self.used[ports].sum(axis=1)
-        bits = np.array([_word_bits(FECS[i]) for i in range(len(FECS))])[self.fec[ports]]
-        return np.asarray(width * self._rate(ports) / bits, np.float64)
+        width = self.used[ports].sum(axis=1).astype(np.float64)
+        return np.asarray(width * self._rate(ports) / _WORD_BITS[self.fec[ports]])
 
     def _rate(self, ports: Ports) -> Floats:
         """Bits per nanosecond of a lane."""
@@ -143,7 +147,8 @@ class Counters:
 
     def bad_ber(self, port: int) -> Floats:
         """BER of a port's lanes inside a burst."""
-        return np.minimum(self._rx.even_ber[port] + self._causes.burst_ber_bad[port], 0.5)
+        bad = self._rx.even_ber[port] + self._causes.burst_ber_bad[port]
+        return np.asarray(np.minimum(bad, ber.DARK_BER))
 
     def _await_lock_loss(self, ports: Ports, now_ns: int) -> None:
         ratio = fec.lock_loss_ratio(self._lost[ports])
@@ -332,8 +337,3 @@ class _Burst:
         assert self.odds is not None
         p = np.append(self.odds.bins[0], self.odds.uncorrectable[0])
         return np.asarray(dice.multinomial(words, p / p.sum()))
-
-
-def _word_bits(name: str) -> int:
-    code = fec.CODES[name]
-    return WORD_BITS if code is None else code.codeword_bits

@@ -11,6 +11,8 @@ from accelhw.optics.causes import Causes
 
 Floats = NDArray[np.float64]
 
+HBM_REFRESH_C = 85.0  # above it HBM refreshes twice as often
+HBM_THROTTLE_C = 95.0  # and above this it slows down
 NOTICED_C = 0.05  # a change of case temperature that parts are computed anew for
 
 
@@ -39,6 +41,13 @@ class Heat:
     @property
     def supply_v(self) -> Floats:
         return np.asarray(self._profile.thermal.supply_v + self._causes.supply_error_v)
+
+    def refresh_ratio(self, card: int) -> int:
+        """How often HBM refreshes, over the normal rate."""
+        return 2 if self.hbm_c[card] > HBM_REFRESH_C else 1
+
+    def is_throttled(self, card: int) -> bool:
+        return bool(self.hbm_c[card] > HBM_THROTTLE_C)
 
     def start_load(self, card: int, moved_bytes: float) -> None:
         """What was moved in an earlier life is no load of this one."""

@@ -300,7 +300,8 @@ class SelfSynchronousChecker:
             if np.count_nonzero(other) < np.count_nonzero(syndrome):
                 syndrome, inverted = other, True
         counts = int(np.count_nonzero(syndrome))
-        if counts > len(syndrome) * 3 // 8:
+        stuck = received.min() == received.max()  # fits any recurrence, and is no pattern
+        if stuck or counts > len(syndrome) * 3 // 8:
             return Checked(0, 0, False)
         errors = errors_of_counts(counts, len(syndrome), pattern)
         return Checked(len(received), errors, True, inverted, counts)

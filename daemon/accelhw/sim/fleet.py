@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import heapq
 import os
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
@@ -20,14 +21,18 @@ from accelhw.device.dma import TransferEngine
 from accelhw.device.engine import CARRIER_BEAT_NS as BEAT_NS
 from accelhw.device.hbm import Hbm
 from accelhw.device.port import Port
-from accelhw.fault.scenario import Level
 from accelhw.interface.messages import ChannelMapEntry, FaultInfo, InjectFault
 from accelhw.interface.tables import Tables, table_bytes
+from accelhw.link import patience
+from accelhw.link.events import Report
 from accelhw.link.moves import Phase
 from accelhw.model.config import Config, Fibre
 from accelhw.model.event import Severity
 from accelhw.model.ids import PortId
 from accelhw.model.link import LinkState
+from accelhw.optics.bank import LaneBank
+from accelhw.optics.counters import FECS
+from accelhw.sim.fleetcolumns import FleetColumns
 from accelhw.sim.fleetwire import FleetWire
 from accelhw.transport.base import Transport
 from accelhw.transport.cable import Cable, CableMap
@@ -36,6 +41,9 @@ from accelhw.transport.unplugged import Unplugged
 SECOND_NS = 1_000_000_000
 BORN_NS = SECOND_NS  # what the clock shows at the start: 0 stands for never
 FLIGHT_NS = 20_000
+LASER_STEPS_A_K = 4  # of a laser's temperature, before its colour is told anew
+ALARM_GAP_NS = 1_000_000
+TEND_NS = 600 * SECOND_NS  # how often HBM is asked for its errors
 AWAKE_NS = 10 * SECOND_NS  # how long a port stays awake after something happened to it
 CHASSIS = "f1ee70000000000f"
 
@@ -79,7 +87,9 @@ class Fleet:
         tell: Callable[[Told], None],
         on_state: Callable[[int, PortId, LinkState], None] = lambda at, port, state: None,
         on_fault: Callable[[FaultInfo], None] = lambda info: None,
+        start_ns: int = 0,
     ) -> None:
+        """`start_ns`: the wall clock at the start."""
         self._clock_ns = BORN_NS
         self._seed = seed
         self._tell_out = tell
@@ -88,11 +98,12 @@ class Fleet:
         self._due: list[tuple[int, int, Callable[[], None]]] = []
         self._order = 0
         self._resetting: set[str] = set()
+        self._tended_ns = 0
         self._fault_ns: dict[str, int] = {}  # per card: when its faults change next
         self._hbms: dict[int, Hbm] = {}
         self._fds: list[int] = []
         self.config = config
-        self.ports_by_row: list[PortId] = []
+        self._banks = _make_banks(config, seed, start_ns - BORN_NS)
         self._fibres = dict(_ends(config))
         self._wires = _wires(config)
         self.tables = self._make_tables()
@@ -100,6 +111,13 @@ class Fleet:
         self.cards = dict(self._make_cards())
         for port_id, far in _peers(config):
             self.seats[port_id].peer = self.seats[far]
+        self.columns = FleetColumns(list(self.cards.values()), list(self._banks.values()))
+        self._watch = [_BankWatch(bank) for bank in self._banks.values()]
+        self._by_row = {
+            (id(seat.port.optics.bank), seat.port.optics.port): seat for seat in self.seats.values()
+        }
+        for bank in self._banks.values():
+            bank.unwatch()
 
     # ---- making --------------------------------------------------------------------------------
 
@@ -123,9 +141,8 @@ class Fleet:
             profile, name = planned.profile, planned.name
             per_oe = profile.lanes_per_oe
             port_rows = []
-            for oe in range(profile.oes):
+            for _ in range(profile.oes):
                 port_rows.append((port_row, slice(lane_row, lane_row + per_oe)))
-                self.ports_by_row.append(PortId(name, oe))
                 port_row, lane_row = port_row + 1, lane_row + per_oe
             yield (
                 name,
@@ -171,6 +188,7 @@ class Fleet:
             memory=memory,
             around=self,
             seed=self._seed,
+            bank=self._banks[profile.name],
         )
         if wire is not None:
             seat = self.seats[port_id] = Seat(port, wire)
@@ -245,7 +263,7 @@ class Fleet:
     ) -> None:
         self.report(kind, severity, str(port.id), message, **detail)
 
-    def show_step(self, port: Port, text: str, lane: int | None) -> None: ...
+    def show_step(self, port: Port, step: Report) -> None: ...
 
     def changed(self, port: Port) -> None:
         seat = self.seats.get(port.id)
@@ -305,10 +323,13 @@ class Fleet:
                 self._at(each.beat_ns, lambda each=each: self._beat(each))  # type: ignore[misc]
             self._arm(each)
 
-    def _arm(self, seat: Seat) -> None:
-        """An alarm at the port's next deadline."""
+    def _arm(self, seat: Seat, after_ns: int = 0) -> None:
+        """An alarm at the port's next deadline, and not before `after_ns`."""
         deadline_ns = seat.port.next_deadline_ns()
-        if deadline_ns is None or (seat.alarm_ns is not None and seat.alarm_ns <= deadline_ns):
+        if deadline_ns is None:
+            return
+        deadline_ns = max(deadline_ns, after_ns)
+        if seat.alarm_ns is not None and seat.alarm_ns <= deadline_ns:
             return
         seat.alarm_ns = deadline_ns
         self._at(deadline_ns, lambda: self._on_alarm(seat, deadline_ns))
@@ -321,7 +342,14 @@ class Fleet:
             return  # Nobody can hear it: it goes on when something happens to the link.
         seat.port.optics.heard(self._clock_ns)
         seat.port.on_deadline(self._clock_ns)
-        self._arm(seat)
+        # Light that loses a lock every few codewords is looked at a thousand times a second.
+        self._send(seat, self._clock_ns + ALARM_GAP_NS)
+
+    def _send(self, seat: Seat, after_ns: int = 0) -> None:
+        """What the port wants to send: acknowledgements, where there is no data."""
+        while seat.port.pump(self._clock_ns):
+            pass
+        self._arm(seat, after_ns)
 
     def _beat(self, seat: Seat) -> None:
         seat.port.optics.heard(self._clock_ns)
@@ -345,7 +373,7 @@ class Fleet:
         seat.port.optics.heard(self._clock_ns)
         while wire.waiting:
             seat.port.on_readable(self._clock_ns)
-        self._arm(seat)
+        self._send(seat)
 
     # ---- faults --------------------------------------------------------------------------------
 
@@ -364,28 +392,84 @@ class Fleet:
         card.faults.advance(self._clock_ns)
         self._arm_faults(card)
 
-    # ---- showing itself ------------------------------------------------------------------------
+    # ---- physics -------------------------------------------------------------------------------
 
-    def settle(self) -> None:
-        """Counters and tables as of now."""
-        for card in self.cards.values():
-            self._attend(card)
-            for port in card.ports:
-                port.optics.advance(self._clock_ns)
-            card.write_rows()
+    def step(self) -> None:
+        """Let time pass for all lanes, up to now: counters, heat, wear; ports look where it shows.
 
-    def column(self, level: Level, name: str) -> NDArray[np.generic]:
-        """Of the tables, as they were settled last."""
-        table = {
-            Level.CARD: self.tables.card,
-            Level.PORT: self.tables.port,
-            Level.LANE: self.tables.lane,
-        }[level]
-        return table[name]
+        `run_until` moves only those to whom something happens.
+        """
+        now_ns = self._clock_ns
+        for watch in self._watch:
+            for row in watch.advance(now_ns).tolist():
+                if (seat := self._by_row.get((id(watch.bank), row))) is not None:
+                    self._look(seat)
+            for row in watch.failing().tolist():
+                if (seat := self._by_row.get((id(watch.bank), row))) is not None:
+                    self._rouse(seat)
+        if now_ns - self._tended_ns >= TEND_NS:
+            self._tended_ns = now_ns
+            for card in self.cards.values():
+                card.tend_memory(now_ns)
+
+    def _look(self, seat: Seat) -> None:
+        """A single beat for a port that goes on sleeping, or is awake anyway."""
+        seat.port.optics.heard(self._clock_ns)
+        seat.port.beat(self._clock_ns)
+        self._send(seat)
+
+    def sense(self) -> None:
+        """Let the monitors wander on, for who reads `columns` now."""
+        for bank in self._banks.values():
+            bank.sense()
 
     def close(self) -> None:
         for fd in self._fds:
             os.close(fd)
+
+
+class _BankWatch:
+    """A bank, and the light that its ports have told of."""
+
+    def __init__(self, bank: LaneBank) -> None:
+        self.bank = bank
+        self._sent = self._sending()
+        limits = [patience.BER_LIMIT_ACTIVE[name] for name in FECS]
+        self._limits = np.array(limits)
+
+    def _sending(self) -> list[NDArray[np.generic]]:
+        tx = self.bank.tx
+        shift = np.rint(tx.laser_c * LASER_STEPS_A_K)
+        return [tx.lit.copy(), tx.sent_dbm.copy(), tx.sent_extinction_db.copy(),
+                tx.sent_penalty_db.copy(), shift]  # fmt: skip
+
+    def advance(self, now_ns: int) -> NDArray[np.intp]:
+        """Ports that hear or send another light than before."""
+        heard = self.bank.advance(now_ns)
+        sent = self._sending()
+        moved = np.zeros(len(self.bank.tx.lit), bool)
+        for before, now in zip(self._sent, sent, strict=True):
+            moved |= (before != now).any(axis=1)
+        self._sent = sent
+        return np.union1d(heard, np.flatnonzero(moved))
+
+    def failing(self) -> NDArray[np.intp]:
+        """Ports with a lane in use that has too many errors to stay in use."""
+        counters = self.bank.counters
+        limit = self._limits[counters.fec][:, np.newaxis]
+        return np.flatnonzero((counters.used & (self.bank.rx.ber > limit)).any(axis=1))
+
+
+def _make_banks(config: Config, seed: int, wall_offset_ns: int) -> dict[str, LaneBank]:
+    profiles = {card.profile.name: card.profile for card in config.cards}
+    count = Counter(card.profile.name for card in config.cards)
+    banks = {
+        name: LaneBank(profile, seed, ports=count[name] * profile.oes, cards=count[name])
+        for name, profile in profiles.items()
+    }
+    for bank in banks.values():
+        bank.wall_offset_ns = wall_offset_ns
+    return banks
 
 
 def _ends(config: Config) -> Iterator[tuple[PortId, tuple[Fibre, str]]]:

@@ -130,5 +130,5 @@ class LiveRun:
             "refused": self._refused,
             "refused_count": len(self._refused),
             "expectations": [outcome.plain() for outcome in outcomes],
-            "met": all(outcome.met for outcome in outcomes) and not self._refused,
+            "met": all(outcome.met is not False for outcome in outcomes) and not self._refused,
         }

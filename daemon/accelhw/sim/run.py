@@ -102,14 +102,19 @@ class Run:
         causes = _causes_of(scenario)
         self._check_size(things)
         self._fleet = Fleet(
-            self._config, options.seed, self._on_event, self._on_state, self._on_fault
+            self._config,
+            options.seed,
+            self._on_event,
+            self._on_state,
+            self._on_fault,
+            options.start_ns,
         )
         self._truth = Truth(self._config, things.lanes, causes)
-        self._places = _Places(self._fleet)
+        self._known_rows: dict[tuple[Subject, ...], NDArray[np.intp]] = {}
         self._rows = {
-            Level.CARD: self._places.of(things.cards),
-            Level.PORT: self._places.of(things.ports),
-            Level.LANE: self._places.of(things.lanes),
+            Level.CARD: self._rows_of(things.cards),
+            Level.PORT: self._rows_of(things.ports),
+            Level.LANE: self._rows_of(things.lanes),
         }
         self._outputs = None
         if options.out is not None:
@@ -165,7 +170,7 @@ class Run:
                 self._perform(moment)
                 moment = next(moments)
             fleet.run_until(time_ns)
-            fleet.settle()
+            fleet.step()
             if is_sample:
                 self._sample(time_ns)
             self._progress(time_ns)
@@ -185,6 +190,7 @@ class Run:
                 sample_ns += self._step_ns
 
     def _sample(self, time_ns: int) -> None:
+        self._fleet.sense()
         self._judge.sample(time_ns, self._read_figure)
         if self._outputs is not None and (
             time_ns % self._step_ns == 0 or time_ns == self.options.duration_ns
@@ -198,15 +204,21 @@ class Run:
                 self._truth.amounts(time_ns + BORN_NS),
             )
 
+    def _rows_of(self, subjects: Sequence[Subject]) -> NDArray[np.intp]:
+        key = tuple(subjects)
+        if key not in self._known_rows:
+            places = self._fleet.columns.places
+            self._known_rows[key] = np.array([places[subject] for subject in key], np.intp)
+        return self._known_rows[key]
+
     def _read_column(self, level: Level, name: str) -> NDArray[Any]:
-        return self._fleet.column(level, name)[self._rows[level]]
+        return self._fleet.columns.column(level, name)[self._rows[level]]
 
     def _read_figure(self, name: str, subjects: tuple[Subject, ...]) -> NDArray[np.float64]:
-        figure = BY_NAME[name]
-        rows = self._places.of(subjects)
-        values = np.asarray(self._fleet.column(figure.level, figure.column)[rows], np.float64)
+        figure, columns, rows = BY_NAME[name], self._fleet.columns, self._rows_of(subjects)
+        values = np.asarray(columns.column(figure.level, figure.column)[rows], np.float64)
         if figure.present:
-            lit = self._fleet.column(figure.level, figure.present)[rows] != 0
+            lit = columns.column(figure.level, figure.present)[rows] != 0
             return np.where(lit, values, np.nan)
         return values
 
@@ -391,28 +403,8 @@ class Run:
             "samples": self._samples,
             "worst_links": _worst(links),
             "expectations": expected,
-            "met": all(outcome.met for outcome in outcomes) and not self._refused,
+            "met": all(outcome.met is not False for outcome in outcomes) and not self._refused,
         }
-
-
-class _Places:
-    """Rows of things in the tables."""
-
-    def __init__(self, fleet: Fleet) -> None:
-        self._row: dict[Subject, int] = {name: row for row, name in enumerate(fleet.cards)}
-        self._row |= {port: row for row, port in enumerate(fleet.ports_by_row)}
-        first = 0
-        for port in fleet.ports_by_row:
-            lanes = fleet.cards[port.card].profile.lanes_per_oe
-            self._row |= {LaneId(port, lane): first + lane for lane in range(lanes)}
-            first += lanes
-        self._known: dict[tuple[Subject, ...], NDArray[np.intp]] = {}
-
-    def of(self, subjects: Sequence[Subject]) -> NDArray[np.intp]:
-        key = tuple(subjects)
-        if key not in self._known:
-            self._known[key] = np.array([self._row[subject] for subject in key], np.intp)
-        return self._known[key]
 
 
 def _causes_of(scenario: Scenario) -> tuple[str, ...]:
