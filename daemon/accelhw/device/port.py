@@ -434,6 +434,8 @@ class Port:
                     self._on_link_up(action, now_ns)
                 case LinkHeld():
                     self.data.hold()
+                    # Out of data mode: no codewords, and no lock of theirs to lose.
+                    self.optics.set_lanes(0, trainer.lane_map, trainer.inverted, now_ns)
                     self._around.changed(self)
                 case LinkResumed():
                     self._on_link_resumed(action, now_ns)
