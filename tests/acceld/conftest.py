@@ -16,6 +16,7 @@ from google.rpc import error_details_pb2, status_pb2
 
 from accel.v1 import (
     card_pb2_grpc,
+    diag_pb2_grpc,
     event_pb2_grpc,
     fault_pb2_grpc,
     host_pb2_grpc,
@@ -106,6 +107,7 @@ class Daemon:
             ("transfers", transfer_pb2_grpc.TransferServiceStub),
             ("events", event_pb2_grpc.EventServiceStub),
             ("faults", fault_pb2_grpc.FaultServiceStub),
+            ("diags", diag_pb2_grpc.DiagServiceStub),
         ):
             setattr(self, name, module(self._channel))
 
@@ -117,6 +119,7 @@ class Daemon:
     transfers: Any = None
     events: Any = None
     faults: Any = None
+    diags: Any = None
 
     async def stop(self) -> None:
         if self._channel is not None:

@@ -31,11 +31,14 @@ from accelhw.interface.messages import (
     AcknowledgeEvents,
     AcknowledgeTransfer,
     AnyMessage,
+    CancelDiag,
     CancelTransfer,
     CardInfo,
     ChannelMapEntry,
     ClearFault,
     Completion,
+    DiagInfo,
+    DiagProgress,
     Event,
     FaultChanged,
     FaultInfo,
@@ -49,6 +52,7 @@ from accelhw.interface.messages import (
     ResetCard,
     SetChannelMap,
     SetPortAdmin,
+    StartDiag,
     StartTransfer,
     TrainingProgress,
     TrainPort,
@@ -60,6 +64,7 @@ from accelhw.interface.messages import (
     decode,
 )
 from accelhw.interface.tables import Tables
+from accelhw.model.diag import DiagState
 from accelhw.model.link import DownReason, LinkState, TrainingPhase
 from accelhw.model.transfer import TransferError, TransferKind, TransferState
 
@@ -181,6 +186,11 @@ class FakeHardware:
             ended_ns=EPOCH_NS + 3_000_000,
         )  # fmt: skip
 
+    def measure(self, diag_id: str, **changes: object) -> None:
+        """A step of a test, or its end."""
+        self.diags[diag_id] = msgspec.structs.replace(self.diags[diag_id], **changes)
+        self._send(DiagProgress(self.diags[diag_id]))
+
     def train_step(self, card: str, oe: int, phase: TrainingPhase, text: str) -> None:
         self._send(TrainingProgress(card, oe, LinkState.TRAINING, phase, None, text))
 
@@ -227,6 +237,7 @@ class FakeHardware:
         self.journal: list[Event] = []
         self.windows: dict[tuple[str, int], WindowInfo] = {}
         self.transfers: dict[str, TransferInfo] = {}
+        self.diags: dict[str, DiagInfo] = {}
         self.faults: dict[str, FaultInfo] = {}
         self._started: dict[str, StartTransfer] = {}
         self.maps = {
@@ -345,6 +356,16 @@ class FakeHardware:
                 self.tables.port["admin_up"][row] = up
                 if not up:
                     self.set_link(card, oe, LinkState.DOWN, DownReason.ADMIN_DOWN)
+            case StartDiag():
+                self.diags[command.diag_id] = DiagInfo(
+                    command.diag_id, command.kind, int(DiagState.RUNNING), command.card,
+                    command.oe, command.lanes, duration_s=command.duration_s, started_ns=EPOCH_NS,
+                )  # fmt: skip
+            case CancelDiag(_, diag_id):
+                if diag_id not in self.diags:
+                    return "UNKNOWN_DIAG"
+                state = int(DiagState.CANCELLED)
+                self.measure(diag_id, state=state, ended_ns=EPOCH_NS + 1)
             case SetChannelMap(_, card, entries):
                 self.maps[card] = entries
             case InjectFault():

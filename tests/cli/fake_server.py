@@ -23,6 +23,7 @@ from google.rpc import error_details_pb2, status_pb2
 from accel.v1 import (
     card_pb2,
     card_pb2_grpc,
+    diag_pb2_grpc,
     event_pb2,
     event_pb2_grpc,
     fault_pb2_grpc,
@@ -38,6 +39,7 @@ from accel.v1 import (
     transfer_pb2_grpc,
 )
 
+from .fake_diag import DiagServicer
 from .fake_faults import FaultServicer, canned_faults
 
 EPOCH_S = 1_790_000_000  # 2026-09-21T14:13:20Z, when this chassis was switched on
@@ -321,6 +323,9 @@ class State:
     transfer_error: str = "LINK_DEADLINE"
     training_end: str = "UP"
     attached: bool = True
+    diags: list[Any] = field(default_factory=list)
+    started: Any = None  # the newest StartDiagRequest
+    on_diag: Any = None  # called with a test's result before it is given
     on_watch: Any = None  # called in the middle of WatchTransfer
     busy_answers: int = 0  # so many refusals to free a region
     on_answer: dict[str, Any] = field(default_factory=dict)  # method: called before it answers
@@ -753,6 +758,10 @@ class FakeDaemon:
             (
                 fault_pb2_grpc.add_FaultServiceServicer_to_server,
                 FaultServicer(self.state.faults, stamp(120), refuse),
+            ),
+            (
+                diag_pb2_grpc.add_DiagServiceServicer_to_server,
+                DiagServicer(self.state, stamp, refuse),
             ),
         ):
             add(servicer, self._server)

@@ -22,6 +22,8 @@ Golden = Callable[[str, str], None]
 SHOWN = {
     "card-list": "card list",
     "card-show": "card show card0",
+    "diag-list": "diag list",
+    "diag-show": "diag show 3f2a91c04d77",
     "event-list": "event list",
     "fault-catalogue": "fault catalogue",
     "fault-kind": "fault catalogue cdr_unlock",
@@ -43,6 +45,14 @@ SHOWN = {
 DONE = {
     "card-reset": "card reset card0 card1",
     "cp-by-light": "cp card0:weights card1:weights",
+    "diag-cancel": "diag cancel 3f2a91c04d77",
+    "diag-ber": "diag run ber --on card0/oe0 --for 2s",
+    "diag-eye": "diag run eye --on card0/oe0/lane3",
+    "diag-eyes": "diag run eye --on card0/oe0",
+    "diag-fec": "diag run fec --on card0/oe0",
+    "diag-margin": "diag run margin --on card0/oe0",
+    "link-prbs": "link prbs card0/oe0 --lanes 0-3",
+    "bench-path": "bench path --bytes 64",
     "event-follow-wide": "event follow --after 2",
     "fault-clear": "fault clear 3f2a91 0b77d2",
     "fault-clear-all": "fault clear --all",

@@ -105,8 +105,7 @@ def test_the_link_is_down_with_its_reason_and_trains_again():
     world.run(0.5)
     near, far = (port.trainer for port in world.ports)
     assert (near.state, near.reason.code) == (LinkState.DOWN, DownReason.TEST)
-    assert near.state is not LinkState.UP
-    assert far.state is LinkState.SEEKING
+    assert (far.state, far.reason.code) == (LinkState.SEEKING, DownReason.PEER_TEST)
     assert far.peer_reason.code is DownReason.TEST
     assert world.ports[0].optics.laser_on.all()
     while not test.ended:

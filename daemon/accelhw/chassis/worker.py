@@ -62,6 +62,7 @@ from accelhw.model.event import Severity
 from accelhw.model.ids import PortId
 from accelhw.model.region import MemoryWindow
 from accelhw.model.transfer import TransferError, TransferKind, TransferState
+from accelhw.optics.banks import Banks
 from accelhw.transport.base import Transport
 from accelhw.transport.cable import Cable, CableMap
 from accelhw.transport.memory import MemoryTransport
@@ -191,6 +192,7 @@ class CardRunner:
             memory=memory,
             around=self,
             seed=self._worker.seed,
+            bank=self._worker.banks.of(self._start.profile),
         )
         port.admin_up = plugged.admin_up
         return port
@@ -502,6 +504,9 @@ class Worker:
         self.tables = Tables.attach(start.tables_fd, start.table_rows, writable=True)
         self._row = self.tables.worker[start.worker]
         self._channel = channel
+        self.banks = Banks(
+            (card.profile for card in start.cards), start.seed, time_ns() - monotonic_ns()
+        )
         self._cards = {
             card.name: CardRunner(self, card, index) for index, card in enumerate(start.cards)
         }
@@ -606,6 +611,7 @@ class Worker:
         if self._row["beat_ns"] and late_ns > BEAT_NS:
             self._row["tick_overruns"] += 1
         self._row["beat_ns"] = now_ns
+        self.banks.advance(now_ns)
 
     def _progress(self, now_ns: int) -> None:
         self.loop.call_at(now_ns + PROGRESS_NS, self._progress)

@@ -264,13 +264,17 @@ class OpticalEngine:
 
     # ---- counters ----------------------------------------------------------------------------
 
-    def advance(self, now_ns: int) -> None:
-        """One tick: counters move at the emulated line rate, traffic or not."""
+    def tick(self, now_ns: int) -> None:
+        """Time goes on for this port, unless the bank's owner sees to that."""
         self.light(now_ns)
         if self._own_bank:
             self.bank.advance(now_ns)
             self.bank.sense()
-        else:
+
+    def advance(self, now_ns: int) -> None:
+        """Counters up to now, at the emulated line rate, traffic or not."""
+        self.tick(now_ns)
+        if not self._own_bank:
             self.bank.count(self.port, now_ns)
 
     def lock_deadline_ns(self) -> int | None:

@@ -22,6 +22,7 @@ from accelhw.link.events import (
     Disabled,
     Enabled,
     Event,
+    FecLockLost,
     FrameHeard,
     InterfaceUp,
     LightChanged,
@@ -345,7 +346,7 @@ class Port:
 
     def beat(self, now_ns: int) -> None:
         """Every half second: counters move on, light is looked at, the carrier is sent."""
-        self.optics.advance(now_ns)
+        self.optics.tick(now_ns)
         self._look_at_lock(now_ns)
         self._look_at_lasers(now_ns)
         self._look_at_light(now_ns)
@@ -371,10 +372,8 @@ class Port:
     def _look_at_lock(self, now_ns: int) -> None:
         """FEC that met three lost codewords in a row has no lock; its worst lane is to blame."""
         if self.optics.lost_lock(now_ns):
-            lit, locked = self.optics.light(now_ns)
-            worst = self.optics.worst_lane()
-            self._feed(LightChanged(lit, locked & ~(1 << worst)), now_ns)
-            self._feed(LightChanged(lit, locked), now_ns)
+            self._feed(self.optics.quality(), now_ns)
+            self._feed(FecLockLost(self.optics.worst_lane()), now_ns)
             self._around.changed(self)
 
     def _send_carrier(self, now_ns: int) -> None:
@@ -446,6 +445,8 @@ class Port:
                     self._on_link_up(action, now_ns)
                 case LinkHeld():
                     self.data.hold()
+                    # Out of data mode: no codewords, and no lock of theirs to lose.
+                    self.optics.set_lanes(0, trainer.lane_map, trainer.inverted, now_ns)
                     self._around.changed(self)
                 case LinkResumed():
                     self._on_link_resumed(action, now_ns)

@@ -83,6 +83,10 @@ class Transmitter:
         self.done = 0
         self.result = TapResult.NOT_UPDATED
 
+    def recall(self) -> None:
+        """The taps next to what the trace needs."""
+        self.pre, self.post = (max(round(tap * 100 / STEP) * STEP, TAP_MIN) for tap in self._best)
+
     def carry_out(self, serial: int, ask: TapRequest) -> bool:
         """A request. True: it is a new one."""
         if not serial or serial == self.done:
@@ -204,6 +208,20 @@ class Equaliser:
         self.climbs = [Climb() for _ in self.climbs]
         for transmitter in self.transmitters:
             transmitter.begin()
+
+    # A fleet that is found running has had its trainings: nobody need climb again.
+
+    def recall_taps(self) -> None:
+        """Taps stand where training would leave them."""
+        for transmitter in self.transmitters:
+            transmitter.recall()
+
+    def recall_climbs(self) -> None:
+        """Receivers are content, and transmitters have done all that was asked of them."""
+        for transmitter in self.transmitters:
+            transmitter.done = 1
+        for climb in self.climbs:
+            climb.serial, climb.settled, climb.penalty_mdb = 1, True, 0
 
     def begin(self) -> None:
         """Receivers start to ask."""

@@ -72,6 +72,13 @@ class LaneQuality:
 
 
 @dataclass(frozen=True, slots=True)
+class FecLockLost:
+    """Three uncorrectable codewords in a row; the lane is the worst one."""
+
+    lane: int
+
+
+@dataclass(frozen=True, slots=True)
 class DataHeard:
     """A sequenced frame of this epoch arrived: the far end is active."""
 
@@ -95,7 +102,7 @@ class InterfaceUp:
 
 Event = (
     Enabled | Disabled | RetrainAsked | Woke | FrameHeard | PeerCarrier | TransmitterChanged
-    | LightChanged | LaneQuality | DataHeard | RetryExhausted | InterfaceDown | InterfaceUp
+    | LightChanged | LaneQuality | FecLockLost | DataHeard | RetryExhausted | InterfaceDown | InterfaceUp
 )  # fmt: skip
 
 # ---- actions out --------------------------------------------------------------------------------

@@ -88,6 +88,7 @@ WAITING = frozenset(
         DownReason.PARTIAL_LIGHT,
         DownReason.CDR_NO_LOCK,
         DownReason.PEER_DOWN,
+        DownReason.PEER_TEST,
         DownReason.INTERFACE_DOWN,
     }
 )
@@ -113,6 +114,7 @@ PHYSICAL = frozenset(
         DownReason.SIGNAL_LOST,
         DownReason.CDR_NO_LOCK,
         DownReason.BER_TOO_HIGH,
+        DownReason.FEC_LOCK_LOST,
         DownReason.PARTIAL_LIGHT,
         DownReason.ALIGN_LOST,
         DownReason.ALIGN_FAILED,

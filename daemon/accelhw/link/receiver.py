@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 from accelhw.link.confidence import ENOUGH, confidence
@@ -39,7 +40,7 @@ class Receiver:
         return self.hears & self.passing
 
     def measure(self, quality: LaneQuality) -> None:
-        limit, margin = BER_LIMIT[self.fec], MARGIN_MIN_DB[self.fec]
+        limit, margin = BER_LIMIT[self.fec], MARGIN_MIN_DB.get(self.fec, -math.inf)
         self.quality = quality
         self.passing = sum(
             1 << lane

@@ -18,6 +18,7 @@ from accelhw.link.events import (
     Disabled,
     Enabled,
     Event,
+    FecLockLost,
     FrameHeard,
     InterfaceDown,
     InterfaceUp,
@@ -77,6 +78,11 @@ class LinkTrainer(Upkeep):
                 self._on_light(lit, locked)
             case LaneQuality():
                 self._on_quality(event)
+            case FecLockLost(lane):
+                if self.phase is Phase.ACTIVE:
+                    detail = "three lost codewords in a row"
+                    reason = Reason(DownReason.FEC_LOCK_LOST, lane, detail)
+                    self._trouble(1 << lane & self.rx_lanes, reason)
             case DataHeard(epoch):
                 if self.phase is Phase.RETRY_START and epoch == self._common_epoch():
                     self._move(Step.PASSED)
@@ -479,7 +485,7 @@ class LinkTrainer(Upkeep):
         if self._interface_down:
             reason = Reason(DownReason.INTERFACE_DOWN)
         elif far.is_down(self._now):
-            reason = Reason(DownReason.PEER_DOWN)
+            reason = Reason(self._why_peer_is_down())
         elif not receiver.lit:
             reason = Reason(DownReason.NO_SIGNAL)
         elif not receiver.hears:

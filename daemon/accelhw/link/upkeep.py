@@ -264,12 +264,16 @@ class Upkeep(Core):
             return
         far.last_heard = self._now
         if far.said_down is not None:
-            self._move(Step.LOST, Reason(DownReason.PEER_DOWN))
+            self._move(Step.LOST, Reason(self._why_peer_is_down()))
         elif message.session > bound[1] or message.state is LinkState.FAILED:
             self._move(Step.LOST, Reason(DownReason.PEER_RESTARTED))
         elif (lane := self._moved_lane(event)) is not None:
             detail = f"far lane {message.lanes[lane].tx_lane} arrives there now"
             self._fall(Reason(DownReason.ALIGN_LOST, lane, detail))
+
+    def _why_peer_is_down(self) -> DownReason:
+        is_tested = self.peer_reason.code is DownReason.TEST
+        return DownReason.PEER_TEST if is_tested else DownReason.PEER_DOWN
 
     def _moved_lane(self, event: PeerCarrier) -> int | None:
         """A lane in use whose marker is no longer the one that was learned."""

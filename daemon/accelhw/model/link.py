@@ -66,6 +66,7 @@ class DownReason(IntEnum):
     RECOVERY_TIMEOUT = 24
     NO_COMMON_MODE = 25
     FLAPPING = 26
+    FEC_LOCK_LOST = 27
     TEST = 40  # a test of the link runs here
     PEER_TEST = 41  # and there
 
@@ -99,6 +100,7 @@ NEXT_ACTION: dict[DownReason, str] = {
     DownReason.EQ_PARTNER_NOT_READY: "look at the far port's lanes; its receiver does not settle",
     DownReason.RECOVERY_TIMEOUT: "none: it trains again; if it returns, clean the lane's connector",
     DownReason.NO_COMMON_MODE: "the ends share no FEC and rate; compare the cards' profiles",
+    DownReason.FEC_LOCK_LOST: "look at the lane's margin and Rx power; clean the connector",
     DownReason.FLAPPING: "find what is loose: accelctl lane list {port}; link train ends the wait",
 }
 

@@ -25,6 +25,7 @@ from accelhw.model.link import LinkState
 from accelhw.model.profile import load_profile
 from accelhw.model.region import MemoryWindow
 from accelhw.model.transfer import TransferKind
+from accelhw.optics.bank import LaneBank
 from accelhw.transport.base import Transport
 from accelhw.transport.cable import Cable, CableMap
 from accelhw.transport.faulty import FaultyTransport
@@ -83,6 +84,7 @@ class CardWorld:
         os.ftruncate(self._fds[0], table_bytes(rows))
         self.tables = Tables.attach(self._fds[0], rows, writable=True)
         self.hbms = [self._hbm(), self._hbm()]
+        self.banks: dict[int, LaneBank] = {}
         self.cards = [self._card(index) for index in (0, 1)]
         self._next_beat_ns = self.now_ns
 
@@ -95,6 +97,7 @@ class CardWorld:
     def _card(self, index: int) -> Card:
         profile, name = self.profile, f"card{index}"
         per_oe = profile.lanes_per_oe
+        bank = self.banks[index] = LaneBank(profile, self.seed, ports=profile.oes)
         first = index * profile.signal_lines
 
         def build_port(oe: int, memory: TransferEngine) -> Port:
@@ -108,6 +111,7 @@ class CardWorld:
                 memory=memory,
                 around=self,
                 seed=self.seed,
+                bank=bank,
             )
 
         card = Card(
@@ -223,6 +227,9 @@ class CardWorld:
             card.faults.advance(self.now_ns)
         if self.now_ns >= self._next_beat_ns:
             self._next_beat_ns = self.now_ns + BEAT_NS
+            for bank in self.banks.values():
+                bank.advance(self.now_ns)
+                bank.sense()
             for card in self.cards:
                 card.beat(self.now_ns)
                 card.write_rows()

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from accelhw.device.engine import CARRIER_BEAT_NS, OpticalEngine
+from accelhw.link.config import TrainerConfig
 from accelhw.link.events import (
     Disabled,
     Enabled,
@@ -35,7 +36,7 @@ from accelhw.link.events import (
     Woke,
 )
 from accelhw.link.lanemap import far_lanes
-from accelhw.link.training import LinkTrainer, TrainerConfig
+from accelhw.link.training import LinkTrainer
 from accelhw.model.config import Fibre, FibreEnd, TransportKind
 from accelhw.model.ids import PortId
 from accelhw.model.link import DownReason, LinkState, PeerId
@@ -211,6 +212,11 @@ class LinkPair:
         self._light_moved(name)
         self._send_carrier(name)
 
+    def unlock(self, name: str, *lanes: int, unlocked: bool = True) -> None:
+        """Clock recovery of these lanes of this end is lost, or may lock again."""
+        self.ends[name].engine.causes.array("cdr_unlocked")[list(lanes)] = unlocked
+        self._light_moved(name)
+
     def darken(self, name: str, lane: int, loss_db: float) -> None:
         """Loss on one lane on its way to this end."""
         self.ends[name].engine.path_extra_db[lane] = loss_db
@@ -277,6 +283,7 @@ class LinkPair:
                     end.engine.set_lanes(action.rx_lanes, action.lane_map, action.inverted)
                 case LinkHeld():
                     end.held = True
+                    end.engine.set_lanes(0, end.trainer.lane_map, end.trainer.inverted)
                 case LinkResumed(link):
                     end.held, end.up = False, link
                     end.resumed.append(action)
