@@ -339,21 +339,8 @@ class Run:
 
     def _write_fault(self, info: FaultInfo, ended_ns: int | None, end: str) -> None:
         if self._outputs is not None:
-            self._outputs.fault(
-                info.fault_id,
-                info.kind,
-                info.subject,
-                " ".join(map(str, info.lanes)),
-                info.shape,
-                f"{info.scale:g}",
-                f"{info.ramp_s:g}" if info.ramp_s else None,
-                f"{info.started_ns / SECOND_NS:.3f}",
-                None
-                if ended_ns is None
-                else f"{(ended_ns + self.options.start_ns) / SECOND_NS:.3f}",
-                end,
-                self._lines.get(info.fault_id),
-            )
+            until_ns = None if ended_ns is None else ended_ns + self.options.start_ns
+            self._outputs.fault(info, until_ns, end, self._lines.get(info.fault_id))
 
     # ---- the end -------------------------------------------------------------------------------
 
