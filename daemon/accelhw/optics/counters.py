@@ -29,7 +29,8 @@ BINS = 16
 NEVER = -1
 FECS: tuple[str, ...] = ("none", "kr4", "kp4")
 NEGLIGIBLE = 1e-15  # a mean that never gives a count
-PURPOSES = {"lanes": 1, "words": 2, "lock": 3, "burst": 4, "split": 100, "bins": 200}
+# Offsets of the keys; `turn` adds to them.
+PURPOSES = {"words": 10, "lock": 20, "burst": 30, "split": 100, "bins": 200}
 
 # Bits of a codeword, by FEC; without one, of a step of the burst chain.
 _WORD_BITS: Floats = np.array(
@@ -61,6 +62,7 @@ class Counters:
         self.met: Floats = np.zeros(ports)
         self.struck: NDArray[np.int64] = np.zeros(ports, np.int64)
         self.lock_due_ns: Floats = np.full(ports, math.inf)
+        self._lock_rate: Floats = np.zeros(ports)  # per ns
         self._counted_ns: NDArray[np.int64] = np.full(ports, NEVER, np.int64)
         self._carry: Floats = np.zeros(ports)
         # What to expect of a codeword, of ports whose link is up
@@ -163,13 +165,16 @@ class Counters:
         wait[likely] = chance.exponential(dice, self._draw[ports[likely]]) / rate[likely]
         self._draw[ports] += np.uint64(1)
         self.lock_due_ns[ports] = now_ns + wait
+        self._lock_rate[ports] = rate
 
     def lose_locks(self, ports: Ports, now_ns: int) -> None:
         """These met three uncorrectable codewords in a row; they are counted up to now."""
         # The three that did it: those drawn at large may have been none.
         self.codewords[ports] += np.uint64(fec.LOCK_LOSS_RUN)
         self.uncorrectable[ports] += np.uint64(fec.LOCK_LOSS_RUN)
-        self.lock_losses[ports] += np.uint64(1)
+        late = np.maximum(now_ns - self.lock_due_ns[ports], 0.0) * self._lock_rate[ports]
+        again = chance.poisson(late, self._dice(ports, "lock", 1), self._draw[ports])
+        self.lock_losses[ports] += (1 + again).astype(np.uint64)
         self._await_lock_loss(ports, now_ns)
 
     # ---- counting ----
