@@ -88,8 +88,12 @@ class Counters:
 
     def word_rate(self, ports: Ports) -> Floats:
         """Codewords per nanosecond of a link at its width."""
-        width = self.used[ports].sum(axis=1).astype(np.float64)
+        width = np.where(self.aligned(ports), self.used[ports].sum(axis=1), 0).astype(np.float64)
         return np.asarray(width * self._rate(ports) / _WORD_BITS[self.fec[ports]])
+
+    def aligned(self, ports: Ports) -> Flags:
+        """Links whose every lane in use has its clock: without one of them there is no codeword."""
+        return np.asarray((self._rx.locked[ports] | ~self.used[ports]).all(axis=1))
 
     def _rate(self, ports: Ports) -> Floats:
         """Bits per nanosecond of a lane."""
@@ -195,13 +199,14 @@ class Counters:
         self.rx_bits[ports] += bits
         used = self.used[ports]
         up: Flags = np.asarray(used.any(axis=1))
-        coded: Flags = up & (self.fec[ports] > 0)
+        coded: Flags = up & (self.fec[ports] > 0) & self.aligned(ports)
         if up.any():
             bare = up & ~coded
             if bare.any():  # bits of real frames met their errors already
                 met = self.met[ports[bare]] / used[bare].sum(axis=1)
                 bits[bare] = np.maximum(bits[bare] - used[bare] * met[:, np.newaxis], 0.0)
                 self.met[ports[bare]] = 0.0
+                self.struck[ports[bare]] = 0
             bits[coded] = np.where(used[coded], 0.0, bits[coded])
         expected = bits * self._rx.even_ber[ports]
         draw = self._draw[ports]
