@@ -59,7 +59,7 @@ def measure(name: str, lanes: int, repeats: int) -> dict[str, float]:
     everyone = np.arange(bank.ports)
 
     def change_all() -> None:
-        bank.causes.rx_path_loss_db += 0.01
+        bank.causes.rx_path_loss_db[:] += 0.01
         bank.mark(everyone)
         bank.step(SECOND_NS)
 
