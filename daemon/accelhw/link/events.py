@@ -102,7 +102,8 @@ class InterfaceUp:
 
 Event = (
     Enabled | Disabled | RetrainAsked | Woke | FrameHeard | PeerCarrier | TransmitterChanged
-    | LightChanged | LaneQuality | FecLockLost | DataHeard | RetryExhausted | InterfaceDown | InterfaceUp
+    | LightChanged | LaneQuality | FecLockLost | DataHeard | RetryExhausted | InterfaceDown
+    | InterfaceUp
 )  # fmt: skip
 
 # ---- actions out --------------------------------------------------------------------------------
