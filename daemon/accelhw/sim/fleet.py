@@ -41,6 +41,7 @@ SECOND_NS = 1_000_000_000
 BORN_NS = SECOND_NS  # what the clock shows at the start: 0 stands for never
 OPENING_NS = 10 * SECOND_NS  # how long the first trainings may take
 FLIGHT_NS = 20_000
+BER_LIMITS = np.array([patience.BER_LIMIT_ACTIVE[name] for name in FECS])
 RESTLESS_C_A_S = 0.01  # a case that warms up or cools down so fast is looked at often
 LASER_STEPS_A_K = 4  # of a laser's temperature, before its colour is told anew
 ALARM_GAP_NS = 1_000_000
@@ -284,7 +285,9 @@ class Fleet:
                 port.trainer.lanes.equaliser.recall_climbs()
             seat.state = state
             self._on_state(self.now_ns, port.id, state)
-        self._rouse(seat)
+            self._rouse(seat)
+        else:
+            self._nudge(seat)
 
     def report(
         self, kind: str, severity: Severity, subject: str, message: str, **detail: str | int | float
@@ -326,13 +329,16 @@ class Fleet:
     def _rouse(self, seat: Seat) -> None:
         """Something happened to it: awake for a while, and its peer."""
         for each in (seat, seat.peer):
-            if each is None:
-                continue
-            each.awake_until_ns = self._clock_ns + AWAKE_NS
-            if each.beat_ns is None:
-                each.beat_ns = self._clock_ns + BEAT_NS
-                self._at(each.beat_ns, lambda each=each: self._beat(each))  # type: ignore[misc]
-            self._arm(each)
+            if each is not None:
+                each.awake_until_ns = self._clock_ns + AWAKE_NS
+                self._nudge(each)
+
+    def _nudge(self, seat: Seat) -> None:
+        """Its light may be another: one beat, if it sleeps."""
+        if seat.beat_ns is None:
+            seat.beat_ns = self._clock_ns + BEAT_NS
+            self._at(seat.beat_ns, lambda: self._beat(seat))
+        self._arm(seat)
 
     def _arm(self, seat: Seat, after_ns: int = 0) -> None:
         """An alarm at the port's next deadline, and not before `after_ns`."""
@@ -365,12 +371,21 @@ class Fleet:
     def _beat(self, seat: Seat) -> None:
         seat.port.optics.heard(self._clock_ns)
         seat.port.beat(self._clock_ns)
+        if self._is_failing(seat):
+            seat.awake_until_ns = self._clock_ns + AWAKE_NS  # it will act on that, after a while
         if self._clock_ns >= seat.awake_until_ns:
             seat.beat_ns = None
         else:
             seat.beat_ns = self._clock_ns + BEAT_NS
             self._at(seat.beat_ns, lambda: self._beat(seat))
         self._arm(seat)
+
+    def _is_failing(self, seat: Seat) -> bool:
+        """Whether a lane in use has too many errors to stay in use."""
+        optics = seat.port.optics
+        counters = optics.bank.counters
+        limit = BER_LIMITS[counters.fec[optics.port]]
+        return bool((counters.used[optics.port] & (optics.ber > limit)).any())
 
     def _on_arrival(self, seat: Seat) -> None:
         if not seat.reading:
@@ -381,9 +396,13 @@ class Fleet:
         seat.reading = False
         wire = seat.wire
         assert wire is not None
-        seat.port.optics.heard(self._clock_ns)
+        optics = seat.port.optics
+        optics.heard(self._clock_ns)
+        before = optics.ber.tobytes()
         while wire.waiting:
             seat.port.on_readable(self._clock_ns)
+        if optics.ber.tobytes() != before:
+            self._nudge(seat)
         self._send(seat)
 
     # ---- faults --------------------------------------------------------------------------------
@@ -447,8 +466,6 @@ class _BankWatch:
     def __init__(self, bank: LaneBank) -> None:
         self.bank = bank
         self._sent = self._sending()
-        limits = [patience.BER_LIMIT_ACTIVE[name] for name in FECS]
-        self._limits = np.array(limits)
         self._case_c = bank.heat.case_c.copy()
         self._stepped_ns = 0
         self.warming = False
@@ -477,7 +494,7 @@ class _BankWatch:
     def failing(self) -> NDArray[np.intp]:
         """Ports with a lane in use that has too many errors to stay in use."""
         counters = self.bank.counters
-        limit = self._limits[counters.fec][:, np.newaxis]
+        limit = BER_LIMITS[counters.fec][:, np.newaxis]
         return np.flatnonzero((counters.used & (self.bank.rx.ber > limit)).any(axis=1))
 
 
