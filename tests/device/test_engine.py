@@ -12,7 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from accelhw.device.engine import CARRIER_TIMEOUT_NS, OpticalEngine
-from accelhw.interface.tables import LANE
+from accelhw.interface.tables import CARD, FLAG, LANE, PORT
+from accelhw.model.flag import CARD_FLAGS, LANE_FLAGS
 from accelhw.model.link import LinkState, PeerId, Reason
 from accelhw.model.profile import Profile, load_profile
 from accelhw.optics import fec
@@ -196,6 +197,85 @@ def test_rows_show_the_light_and_a_later_life_goes_on_counting() -> None:
     later.resume(rows[1:5])
     for name in ("rx_bits", "errors", "los_count", "lol_count"):
         assert np.array_equal(getattr(later, name), getattr(facing.near, name))
+
+
+def test_fec_flags_and_heat_reach_the_tables_and_outlive_a_life() -> None:
+    facing = Facing(narrow("dr8", lanes=8, ber_floor=2e-5))
+    facing.use(0xFF)
+    facing.lose(3, 40.0)
+    facing.lose(3, 0.0)
+    facing.run(3)
+    near = facing.near
+    row, rows, flags = np.zeros((), PORT), np.zeros(8, LANE), np.zeros((8, len(LANE_FLAGS)), FLAG)
+    near.write_rows(rows)
+    near.write_port(row)
+    near.write_flags(flags)
+    assert row["fec_t"] == 15
+    assert row["fec_codewords"] == row["fec_bins"].sum() + row["fec_uncorrectable"] > 1e8
+    assert row["fec_corrected_symbols"] == row["fec_bins"] @ np.arange(16)
+    assert rows["pre_fec_errors"].sum() >= row["fec_corrected_bits"] > 0
+    assert flags["latched"][3, LANE_FLAGS.index("los")] == 1
+    assert flags["active"][3, LANE_FLAGS.index("los")] == 0
+    assert np.isfinite(rows["laser_temp_c"]).all()
+    assert np.isnan(rows["heater_mw"]).all()  # no rings in it
+    assert (rows["snr_db"] > 15).all()
+    later = OpticalEngine(near.profile, None, B, 1)
+    later.resume(rows, row, flags)
+    again, flags_again = np.zeros((), PORT), np.zeros_like(flags)
+    later.write_port(again)
+    later.bank.flags.stored_stale[:] = True
+    later.write_flags(flags_again)
+    assert again == row
+    assert np.array_equal(flags_again, flags)
+    card, card_flags = np.zeros((), CARD), np.zeros(len(CARD_FLAGS), FLAG)
+    near.bank.write_card(near.card, card, card_flags)
+    assert 35 < card["case_temp_c"] < 60
+    assert (card["hbm_refresh_ratio"], card["hbm_throttled"]) == (1, 0)
+
+
+def test_codewords_that_frames_met_are_counted_once() -> None:
+    facing = Facing(narrow("dr8", lanes=8, ber_floor=8e-4))
+    facing.use(0xFF)
+    facing.near.advance(facing.now)
+    counters = facing.near.bank.counters
+    hit = sum(bool(facing.near.strike(9216)) for _ in range(40_000))
+    assert hit > 1
+    before = int(counters.uncorrectable[0])
+    facing.now += 1000  # no time for others
+    facing.near.advance(facing.now)
+    assert int(counters.uncorrectable[0]) - before >= hit
+    assert counters.codewords[0] == counters.bins[0].sum() + counters.uncorrectable[0]
+
+
+def test_faults_are_causes_by_name_and_all_at_once() -> None:
+    facing = Facing(narrow())
+    near, far = facing.near, facing.far
+    assert near.afflict({"rx_path_loss_db": [0, 0, 2.0, 0]}, {"ambient_rise_c": 5.0}, facing.now)
+    assert far.launch_dbm[2] - near.rx_dbm[2] == pytest.approx(straight_fibre().loss_db + 2.0)
+    assert near.causes.ambient_rise_c.tolist() == [5.0]
+    assert near.afflict({"tx_path_loss_db": [0, 3.0, 0, 0]}, {}, facing.now)  # the other is healed
+    assert far.launch_dbm[2] - near.rx_dbm[2] == pytest.approx(straight_fibre().loss_db)
+    assert near.causes.ambient_rise_c.tolist() == [0.0]
+    assert far.afflict({"tx_path_loss_db": [0, 3.0, 0, 0]}, {}, facing.now)  # what leaves changed
+    assert not far.afflict({"tx_path_loss_db": [0, 3.0, 0, 0]}, {}, facing.now)
+    assert facing.hear()
+    assert far.launch_dbm[1] - near.rx_dbm[1] == pytest.approx(straight_fibre().loss_db + 3.0)
+
+
+def test_fec_that_loses_its_lock_says_when_and_that_it_did() -> None:
+    facing = Facing(narrow("dr8", lanes=8))
+    facing.use(0xFF)
+    assert facing.near.lock_deadline_ns() is None
+    facing.near.causes.rx_penalty_db[:] = facing.near.margin_db + 1.5  # locked, and beyond KP4
+    facing.near.causes.rx_penalty_db[5] += 0.3
+    facing.near.light_moved(facing.now)
+    due = facing.near.lock_deadline_ns()
+    assert due is not None
+    assert due - facing.now < SECOND
+    assert not facing.near.lost_lock(facing.now)
+    assert facing.near.lost_lock(due + 1)
+    assert not facing.near.lost_lock(due + 1)
+    assert facing.near.worst_lane() == 5
 
 
 # ---- strikes: errors in frames that really cross ----------------------------------------------

@@ -75,7 +75,7 @@ def test_a_laser_that_never_settles_is_waited_for_so_long_and_no_longer() -> Non
     started = pair.now_ns
     pair.enable()
     assert pair.run_until(lambda: pair.a.trainer.phase is Phase.SEEK, 5)
-    assert LASER_NS <= pair.now_ns - started <= LASER_NS + 30e6
+    assert LASER_NS <= pair.now_ns - started <= LASER_NS + 50e6
     assert any("lane3 TX_FAULT: laser not settled" in report for report in pair.a.reports)
     assert pair.run_until(pair.both_agree, 5)  # its light is there, if not in the window
 

@@ -300,7 +300,8 @@ def _shape_text(kind: Any) -> str:
 
 def _injected(fault: Any) -> str:
     lanes = lanes_text(fault)
-    where = f"{short(fault.subject)}{f' lanes {lanes}' if lanes else ''}"
+    word = "lane" if len(fault.lanes) == 1 else "lanes"
+    where = f"{short(fault.subject)} {word} {lanes}" if lanes else short(fault.subject)
     till = f", until {until(fault)}" if fault.HasField("end_time") else ""
     return f"{short(fault.name)}: {fault.kind} on {where}{till}"
 

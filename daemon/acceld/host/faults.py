@@ -14,6 +14,8 @@ from acceld.host.hardware import Attachment, Hardware
 from acceld.host.whole import whole
 from accelhw.interface.messages import ClearFault, FaultInfo, FaultKindInfo, InjectFault
 
+__all__ = ["FaultInfo", "FaultKindInfo", "Faults", "InjectFault"]
+
 FAULT_ID = re.compile(r"[a-z0-9][a-z0-9-]{0,31}")
 ID_BYTES = 3
 HEARD_S = 5.0  # the hardware tells of a fault before it completes the command

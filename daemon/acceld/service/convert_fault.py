@@ -6,8 +6,8 @@ from typing import Any
 
 from accel.v1 import fault_pb2
 from acceld.errors import InvalidRequest
+from acceld.host.faults import FaultInfo, FaultKindInfo
 from acceld.service import convert, names
-from accelhw.interface.messages import FaultInfo, FaultKindInfo
 
 _PLACE = "FAULT_PLACE_"
 _SHAPE = "FAULT_SHAPE_"

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from accel.v1 import fault_pb2, fault_pb2_grpc
+from acceld.host.faults import InjectFault
 from acceld.host.host import Host
 from acceld.service import convert, convert_fault, names
 from acceld.service.pages import page
-from accelhw.interface.messages import InjectFault
 
 
 class FaultServicer(fault_pb2_grpc.FaultServiceServicer):  # type: ignore[misc]

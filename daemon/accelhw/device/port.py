@@ -43,6 +43,7 @@ from accelhw.link.events import (
     Woke,
 )
 from accelhw.link.events import InterfaceDown as InterfaceWentDown
+from accelhw.link.moves import Phase
 from accelhw.link.training import LinkTrainer
 from accelhw.model.config import Fibre
 from accelhw.model.event import Severity
@@ -332,7 +333,8 @@ class Port:
     def on_deadline(self, now_ns: int) -> None:
         if self._wake_ns is not None and self._wake_ns <= now_ns:
             self._wake_ns = None
-            self._look_at_lasers(now_ns)
+            if self.trainer.phase is Phase.LASER_ON:
+                self._look_at_lasers(now_ns)
             self._feed(Woke(), now_ns)
         self._look_at_lock(now_ns)
         data_ns = self.data.next_deadline_ns()

@@ -39,6 +39,10 @@ def _card(name: str, family: str, help_: str, column: str = "", **more: object) 
     return Figure(name, Level.CARD, column or name, family, help_, **more)  # type: ignore[arg-type]
 
 
+def _hbm(name: str, family: str, help_: str, column: str = "", **more: object) -> Figure:
+    return Figure(name, Level.CARD, column or name, f"accel_hbm_{family}", help_, **more)  # type: ignore[arg-type]
+
+
 _LIT = {"present": "fitted_margin"}
 _COUNT = {"counter": True}
 
@@ -79,11 +83,11 @@ FIGURES: tuple[Figure, ...] = (
           "Codewords that FEC could not correct.", "fec_uncorrectable", **_COUNT),
     _card("case_temp_c", "case_temperature_celsius", "Temperature of the module's case."),
     _card("supply_v", "supply_volts", "Supply of the optics."),
-    _card("hbm_temp_c", "hbm_temperature_celsius", "Temperature of the HBM."),
-    _card("ecc_sbe_total", "hbm_corrected_errors_total", "HBM errors corrected.", "ecc_sbe",
-          **_COUNT),
-    _card("ecc_dbe_total", "hbm_uncorrected_errors_total", "HBM errors not corrected.", "ecc_dbe",
-          **_COUNT),
+    _hbm("hbm_temp_c", "temperature_celsius", "Temperature of the HBM."),
+    _hbm("ecc_sbe_total", "corrected_errors_total", "Single-bit errors, corrected.", "ecc_sbe",
+         **_COUNT),
+    _hbm("ecc_dbe_total", "uncorrectable_errors_total", "Double-bit errors, detected.",
+         "ecc_dbe", **_COUNT),
 )  # fmt: skip
 
 BY_NAME: dict[str, Figure] = {figure.name: figure for figure in FIGURES}

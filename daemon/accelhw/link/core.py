@@ -76,6 +76,7 @@ class Core:
     _interface_down: bool = False
     _tried: int = 0  # modes in which training failed
     _noise: Reason | None = None  # why it fell back
+    _taps_moved: bool = False  # since the light was told
     # while up
     _recovery: int = 0  # number of the last one
     _recovering_since: int = 0

@@ -70,13 +70,17 @@ def penalty_db(taps: Taps, best: Taps, trace_loss_db: float) -> float:
 class Transmitter:
     """One own lane's taps, as its receiver at the far end wants them."""
 
-    __slots__ = ("_best", "_loss_db", "done", "post", "pre", "result")
+    __slots__ = ("_best", "_loss_db", "done", "penalty_db", "post", "pre", "result")
 
     def __init__(self, best: Taps, trace_loss_db: float) -> None:
         self._best = best
         self._loss_db = trace_loss_db
-        self.pre = self.post = 0
+        self._set(0, 0)
         self.begin()
+
+    def _set(self, pre: int, post: int) -> None:
+        self.pre, self.post = pre, post
+        self.penalty_db = penalty_db((pre / 100, post / 100), self._best, self._loss_db)
 
     def begin(self) -> None:
         """Another training: requests count from one again. Taps stay until asked for."""
@@ -100,12 +104,9 @@ class Transmitter:
             return True
         moved = (pre, post) != (self.pre, self.post)
         self.result = TapResult.UPDATED if moved or ask in PRESETS else TapResult.NOT_UPDATED
-        self.pre, self.post = pre, post
+        if moved:
+            self._set(pre, post)
         return True
-
-    @property
-    def penalty_db(self) -> float:
-        return penalty_db((self.pre / 100, self.post / 100), self._best, self._loss_db)
 
 
 class Climb:

@@ -81,6 +81,9 @@ class Lanes:
 
     def fault(self, phase: Phase, lane: int, in_phase_ns: int, slack_ns: int) -> Reason | None:
         """Why this missing lane should be given up now, or None to wait on."""
+        hopeless = phase is Phase.EQ_TRAIN and self.equaliser.climbs[lane].failed
+        if in_phase_ns < patience.SHORTEST_NS and not hopeless:
+            return None
         limit_ns, reason = self._fault(phase, lane, in_phase_ns)
         return reason if in_phase_ns >= limit_ns + slack_ns else None
 

@@ -160,6 +160,8 @@ class LinkTrainer(Upkeep):
                     self._enter_lock()
                 elif target is Phase.EQ_TRAIN:
                     self.lanes.equaliser.begin()
+                elif target is Phase.MAP:
+                    self._show_taps()
                 self._say(PHASE_TEXT[target])
                 self._beat()
 
@@ -171,6 +173,7 @@ class LinkTrainer(Upkeep):
             self._sequence = 0
             self._far.forget()
         self._seek_since = self._now
+        self._show_taps()
         self._far.begin()
         self.lanes.begin()
         self._say(PHASE_TEXT[Phase.SEEK])
@@ -316,15 +319,22 @@ class LinkTrainer(Upkeep):
 
     def _equalise(self, message: TrainingMessage) -> None:
         """Carry out what the far receivers ask of our taps, and judge what became of theirs."""
+        if message.phase is not Phase.EQ_TRAIN:
+            self._show_taps()
         if not message.shapes or self.phase not in TRAINING:
             return
         lanes = self.lanes
         moved, news = lanes.equaliser.hear(message, lanes.map.far, lanes.good)
-        if moved:
-            self._out.append(ShapeLight(lanes.equaliser.penalties_db))
+        self._taps_moved |= moved
         if news:
             self._beats = min(self._beats, 1)
             self._next_beat = min(self._next_beat, self._now + patience.EQ_REPLY_NS)
+
+    def _show_taps(self) -> None:
+        """Both ends see the light of taps that have settled; on the way there, frames tell."""
+        if self._taps_moved:
+            self._taps_moved = False
+            self._out.append(ShapeLight(self.lanes.equaliser.penalties_db))
 
     def _on_evidence(self, lane: int, event: FrameHeard, message: TrainingMessage) -> None:
         """What a frame proves about its lane; only frames of this very pair of sessions count."""

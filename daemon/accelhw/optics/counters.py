@@ -29,7 +29,8 @@ BINS = 16
 NEVER = -1
 FECS: tuple[str, ...] = ("none", "kr4", "kp4")
 NEGLIGIBLE = 1e-15  # a mean that never gives a count
-PURPOSES = {"lanes": 1, "words": 2, "lock": 3, "burst": 4, "split": 100, "bins": 200}
+# Offsets of the keys; `turn` adds to them.
+PURPOSES = {"words": 10, "lock": 20, "burst": 30, "split": 100, "bins": 200}
 
 # Bits of a codeword, by FEC; without one, of a step of the burst chain.
 _WORD_BITS: Floats = np.array(
@@ -61,6 +62,7 @@ class Counters:
         self.met: Floats = np.zeros(ports)
         self.struck: NDArray[np.int64] = np.zeros(ports, np.int64)
         self.lock_due_ns: Floats = np.full(ports, math.inf)
+        self._lock_rate: Floats = np.zeros(ports)  # per ns
         self._counted_ns: NDArray[np.int64] = np.full(ports, NEVER, np.int64)
         self._carry: Floats = np.zeros(ports)
         # What to expect of a codeword, of ports whose link is up
@@ -86,8 +88,12 @@ class Counters:
 
     def word_rate(self, ports: Ports) -> Floats:
         """Codewords per nanosecond of a link at its width."""
-        width = self.used[ports].sum(axis=1).astype(np.float64)
+        width = np.where(self.aligned(ports), self.used[ports].sum(axis=1), 0).astype(np.float64)
         return np.asarray(width * self._rate(ports) / _WORD_BITS[self.fec[ports]])
+
+    def aligned(self, ports: Ports) -> Flags:
+        """Links whose every lane in use has its clock: without one of them there is no codeword."""
+        return np.asarray((self._rx.locked[ports] | ~self.used[ports]).all(axis=1))
 
     def _rate(self, ports: Ports) -> Floats:
         """Bits per nanosecond of a lane."""
@@ -163,13 +169,16 @@ class Counters:
         wait[likely] = chance.exponential(dice, self._draw[ports[likely]]) / rate[likely]
         self._draw[ports] += np.uint64(1)
         self.lock_due_ns[ports] = now_ns + wait
+        self._lock_rate[ports] = rate
 
     def lose_locks(self, ports: Ports, now_ns: int) -> None:
         """These met three uncorrectable codewords in a row; they are counted up to now."""
         # The three that did it: those drawn at large may have been none.
         self.codewords[ports] += np.uint64(fec.LOCK_LOSS_RUN)
         self.uncorrectable[ports] += np.uint64(fec.LOCK_LOSS_RUN)
-        self.lock_losses[ports] += np.uint64(1)
+        late = np.maximum(now_ns - self.lock_due_ns[ports], 0.0) * self._lock_rate[ports]
+        again = chance.poisson(late, self._dice(ports, "lock", 1), self._draw[ports])
+        self.lock_losses[ports] += (1 + again).astype(np.uint64)
         self._await_lock_loss(ports, now_ns)
 
     # ---- counting ----
@@ -190,13 +199,14 @@ class Counters:
         self.rx_bits[ports] += bits
         used = self.used[ports]
         up: Flags = np.asarray(used.any(axis=1))
-        coded: Flags = up & (self.fec[ports] > 0)
+        coded: Flags = up & (self.fec[ports] > 0) & self.aligned(ports)
         if up.any():
             bare = up & ~coded
             if bare.any():  # bits of real frames met their errors already
                 met = self.met[ports[bare]] / used[bare].sum(axis=1)
                 bits[bare] = np.maximum(bits[bare] - used[bare] * met[:, np.newaxis], 0.0)
                 self.met[ports[bare]] = 0.0
+                self.struck[ports[bare]] = 0
             bits[coded] = np.where(used[coded], 0.0, bits[coded])
         expected = bits * self._rx.even_ber[ports]
         draw = self._draw[ports]

@@ -48,7 +48,7 @@ class Strikes:
         self._code: fec.Code | None = None
         self._even = self._bad = _QUIET
         self._enter = self._leave = 0.0  # of the burst state, per exposure
-        self._burst_left = 0.0
+        self._in_burst = self._turns = False  # `_turns`: the next event is a change of state
         self._left = self._mark = math.inf  # exposure to the next error or change of state
         self._fixed, self._per_byte = 0.0, 8.0
         self._exposure = 0.0
@@ -80,7 +80,7 @@ class Strikes:
             self._enter, self._leave = burst[0] * words, burst[1] * words
             self._bad = self._odds(bad_ber)
         else:
-            self._burst_left = 0.0
+            self._in_burst = False
         self._left = self._mark = self._next()
 
     @property
@@ -118,11 +118,17 @@ class Strikes:
         wrong = fec.symbol_error_ratio(rates)
         return _Odds(-math.log1p(-lost), wrong / wrong.sum(), tail / tail.sum())
 
-    def _next(self) -> float:
-        """Exposure to the next error or change of state."""
-        rate = self._bad.rate if self._burst_left else self._even.rate + self._enter
-        ahead = math.inf if rate < RATE_MIN else float(self._dice.exponential()) / rate
-        return min(ahead, self._burst_left) if self._burst_left else ahead
+    def _next(self, with_errors: bool = True) -> float:
+        """Exposure to the next error or change of state, whichever comes first."""
+        errors, turns = (
+            (self._bad.rate, self._leave) if self._in_burst else (self._even.rate, self._enter)
+        )
+        if not with_errors:
+            errors = 0.0
+        if errors + turns < RATE_MIN:
+            return math.inf
+        self._turns = turns > 0.0 and self._dice.random() * (errors + turns) < turns
+        return float(self._dice.exponential()) / (errors + turns)
 
     # ---- errors ----
 
@@ -130,26 +136,17 @@ class Strikes:
         self._exposure += (0.0 if math.isinf(self._mark) else self._mark - self._left) + exposure
         at = self._left
         flipped: dict[int, int] = {}  # position, lane
-        while at < exposure and len(flipped) < FLIPS_MAX:
-            if not self._burst_left:
-                if self._enter and self._dice.random() * (self._even.rate + self._enter) < (
-                    self._enter
-                ):
-                    self._burst_left = float(self._dice.exponential()) / self._leave
-                else:
-                    self._hit(at / exposure, bits, self._even, flipped)
-                at += self._next()
-                continue
-            step = self._next()
-            if step >= self._burst_left:
-                at += self._burst_left
-                self._burst_left = 0.0
-                at += self._next()
-            else:
-                self._burst_left -= step
-                at += step
-                self._hit(min(at / exposure, CERTAIN), bits, self._bad, flipped)
-        self._left = self._mark = at - exposure if at >= exposure else self._next()
+        while at < exposure:
+            if self._turns:
+                self._in_burst = not self._in_burst
+            elif len(flipped) < FLIPS_MAX:
+                odds = self._bad if self._in_burst else self._even
+                self._hit(at / exposure, bits, odds, flipped)
+            # Once it is lost beyond doubt, only the state matters to the frames behind it.
+            at += self._next(with_errors=len(flipped) < FLIPS_MAX)
+        if len(flipped) >= FLIPS_MAX:
+            at = exposure + self._next()
+        self._left = self._mark = at - exposure
         if self._code is None:
             for lane in flipped.values():
                 self.flips[lane] = self.flips.get(lane, 0) + 1

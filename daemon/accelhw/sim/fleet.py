@@ -40,11 +40,14 @@ from accelhw.transport.unplugged import Unplugged
 
 SECOND_NS = 1_000_000_000
 BORN_NS = SECOND_NS  # what the clock shows at the start: 0 stands for never
+OPENING_NS = 10 * SECOND_NS  # how long the first trainings may take
 FLIGHT_NS = 20_000
+BER_LIMITS = np.array([patience.BER_LIMIT_ACTIVE[name] for name in FECS])
+RESTLESS_C_A_S = 0.01  # a case that warms up or cools down so fast is looked at often
 LASER_STEPS_A_K = 4  # of a laser's temperature, before its colour is told anew
 ALARM_GAP_NS = 1_000_000
 TEND_NS = 600 * SECOND_NS  # how often HBM is asked for its errors
-AWAKE_NS = 10 * SECOND_NS  # how long a port stays awake after something happened to it
+AWAKE_NS = 3 * SECOND_NS  # how long a port stays awake after something happened to it
 CHASSIS = "f1ee70000000000f"
 
 
@@ -98,7 +101,8 @@ class Fleet:
         self._due: list[tuple[int, int, Callable[[], None]]] = []
         self._order = 0
         self._resetting: set[str] = set()
-        self._tended_ns = 0
+        self._tended_ns = self._opening_ns = 0
+        self.restless = False  # temperatures are on their way: `step` in small steps
         self._fault_ns: dict[str, int] = {}  # per card: when its faults change next
         self._hbms: dict[int, Hbm] = {}
         self._fds: list[int] = []
@@ -202,6 +206,11 @@ class Fleet:
         return self._clock_ns - BORN_NS
 
     def power_on(self) -> None:
+        """Found running long since: links train, but equalisers stand where they were left."""
+        self.restless = True
+        self._opening_ns = self._clock_ns + OPENING_NS
+        for seat in self.seats.values():
+            seat.port.trainer.lanes.equaliser.recall_taps()
         for card in self.cards.values():
             card.power_on(self._clock_ns)
         for seat in self.seats.values():
@@ -242,6 +251,7 @@ class Fleet:
             msgspec.structs.replace(command, begun_ns=self._clock_ns), self._clock_ns
         )
         self._rouse_card(card)
+        self.restless = True
 
     def clear(self, card_name: str, fault_id: str) -> None:
         """Raises EngineRefusal."""
@@ -249,6 +259,7 @@ class Fleet:
         self._attend(card)
         card.faults.clear(fault_id, self._clock_ns)
         self._rouse_card(card)
+        self.restless = True
 
     def _act(self, port_id: PortId, do: Callable[[Port], None]) -> None:
         seat = self.seats[port_id]
@@ -271,9 +282,13 @@ class Fleet:
             return
         state = port.trainer.state
         if state is not seat.state:
+            if state is LinkState.TRAINING and self._clock_ns < self._opening_ns:
+                port.trainer.lanes.equaliser.recall_climbs()
             seat.state = state
             self._on_state(self.now_ns, port.id, state)
-        self._rouse(seat)
+            self._rouse(seat)
+        else:
+            self._nudge(seat)
 
     def report(
         self, kind: str, severity: Severity, subject: str, message: str, **detail: str | int | float
@@ -315,13 +330,16 @@ class Fleet:
     def _rouse(self, seat: Seat) -> None:
         """Something happened to it: awake for a while, and its peer."""
         for each in (seat, seat.peer):
-            if each is None:
-                continue
-            each.awake_until_ns = self._clock_ns + AWAKE_NS
-            if each.beat_ns is None:
-                each.beat_ns = self._clock_ns + BEAT_NS
-                self._at(each.beat_ns, lambda each=each: self._beat(each))  # type: ignore[misc]
-            self._arm(each)
+            if each is not None:
+                each.awake_until_ns = self._clock_ns + AWAKE_NS
+                self._nudge(each)
+
+    def _nudge(self, seat: Seat) -> None:
+        """Its light may be another: one beat, if it sleeps."""
+        if seat.beat_ns is None:
+            seat.beat_ns = self._clock_ns + BEAT_NS
+            self._at(seat.beat_ns, lambda: self._beat(seat))
+        self._arm(seat)
 
     def _arm(self, seat: Seat, after_ns: int = 0) -> None:
         """An alarm at the port's next deadline, and not before `after_ns`."""
@@ -354,12 +372,21 @@ class Fleet:
     def _beat(self, seat: Seat) -> None:
         seat.port.optics.heard(self._clock_ns)
         seat.port.beat(self._clock_ns)
+        if self._is_failing(seat):
+            seat.awake_until_ns = self._clock_ns + AWAKE_NS  # it will act on that, after a while
         if self._clock_ns >= seat.awake_until_ns:
             seat.beat_ns = None
         else:
             seat.beat_ns = self._clock_ns + BEAT_NS
             self._at(seat.beat_ns, lambda: self._beat(seat))
         self._arm(seat)
+
+    def _is_failing(self, seat: Seat) -> bool:
+        """Whether a lane in use has too many errors to stay in use."""
+        optics = seat.port.optics
+        counters = optics.bank.counters
+        limit = BER_LIMITS[counters.fec[optics.port]]
+        return bool((counters.used[optics.port] & (optics.ber > limit)).any())
 
     def _on_arrival(self, seat: Seat) -> None:
         if not seat.reading:
@@ -370,9 +397,13 @@ class Fleet:
         seat.reading = False
         wire = seat.wire
         assert wire is not None
-        seat.port.optics.heard(self._clock_ns)
+        optics = seat.port.optics
+        optics.heard(self._clock_ns)
+        before = optics.ber.tobytes()
         while wire.waiting:
             seat.port.on_readable(self._clock_ns)
+        if optics.ber.tobytes() != before:
+            self._nudge(seat)
         self._send(seat)
 
     # ---- faults --------------------------------------------------------------------------------
@@ -400,6 +431,7 @@ class Fleet:
         `run_until` moves only those to whom something happens.
         """
         now_ns = self._clock_ns
+        self.restless = False
         for watch in self._watch:
             for row in watch.advance(now_ns).tolist():
                 if (seat := self._by_row.get((id(watch.bank), row))) is not None:
@@ -407,6 +439,7 @@ class Fleet:
             for row in watch.failing().tolist():
                 if (seat := self._by_row.get((id(watch.bank), row))) is not None:
                     self._rouse(seat)
+            self.restless |= watch.warming
         if now_ns - self._tended_ns >= TEND_NS:
             self._tended_ns = now_ns
             for card in self.cards.values():
@@ -434,8 +467,9 @@ class _BankWatch:
     def __init__(self, bank: LaneBank) -> None:
         self.bank = bank
         self._sent = self._sending()
-        limits = [patience.BER_LIMIT_ACTIVE[name] for name in FECS]
-        self._limits = np.array(limits)
+        self._case_c = bank.heat.case_c.copy()
+        self._stepped_ns = 0
+        self.warming = False
 
     def _sending(self) -> list[NDArray[np.generic]]:
         tx = self.bank.tx
@@ -446,6 +480,11 @@ class _BankWatch:
     def advance(self, now_ns: int) -> NDArray[np.intp]:
         """Ports that hear or send another light than before."""
         heard = self.bank.advance(now_ns)
+        elapsed_s = max(now_ns - self._stepped_ns, 1) / SECOND_NS
+        self._stepped_ns = now_ns
+        case_c = self.bank.heat.case_c.copy()
+        self.warming = bool((np.abs(case_c - self._case_c) > RESTLESS_C_A_S * elapsed_s).any())
+        self._case_c = case_c
         sent = self._sending()
         moved = np.zeros(len(self.bank.tx.lit), bool)
         for before, now in zip(self._sent, sent, strict=True):
@@ -456,7 +495,7 @@ class _BankWatch:
     def failing(self) -> NDArray[np.intp]:
         """Ports with a lane in use that has too many errors to stay in use."""
         counters = self.bank.counters
-        limit = self._limits[counters.fec][:, np.newaxis]
+        limit = BER_LIMITS[counters.fec][:, np.newaxis]
         return np.flatnonzero((counters.used & (self.bank.rx.ber > limit)).any(axis=1))
 
 

@@ -120,16 +120,20 @@ class FleetColumns:
 
     def column(self, level: Level, name: str) -> Column:
         """Raises KeyError on a name that is none."""
+        found: Column
         match level:
             case Level.LANE:
-                return self._joined(LANE[name])[self._lane_at]
+                found = self._joined(LANE[name])[self._lane_at]
             case Level.PORT if name in FEC:
-                return self._joined(FEC[name])[self._port_at]
+                found = self._joined(FEC[name])[self._port_at]
             case Level.PORT:
-                return np.array([PORT[name](port) for port in self._ports])
+                found = np.array([PORT[name](port) for port in self._ports])
             case Level.CARD if name in HEAT:
-                return self._joined(HEAT[name])[self._card_at]
-        return np.array([CARD[name](card) for card in self._cards])
+                found = self._joined(HEAT[name])[self._card_at]
+            case Level.CARD:
+                found = np.array([CARD[name](card) for card in self._cards])
+        return found
 
     def _joined(self, read: Callable[[LaneBank], Column]) -> Column:
-        return np.concatenate([read(bank).reshape(-1) for bank in self._banks])
+        whole: Column = np.concatenate([read(bank).reshape(-1) for bank in self._banks])
+        return whole

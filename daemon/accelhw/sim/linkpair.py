@@ -36,6 +36,7 @@ from accelhw.link.events import (
     Woke,
 )
 from accelhw.link.lanemap import far_lanes
+from accelhw.link.moves import Phase
 from accelhw.link.training import LinkTrainer
 from accelhw.model.config import Fibre, FibreEnd, TransportKind
 from accelhw.model.ids import PortId
@@ -321,7 +322,8 @@ class LinkPair:
         due_ns = end.alarm_ns
         if self.ends[end.name] is end and due_ns is not None and due_ns <= self.now_ns:
             end.alarm_ns = None
-            self._look_at_lasers(end)
+            if end.trainer.phase is Phase.LASER_ON:
+                self._look_at_lasers(end)
             self.feed(end.name, Woke())
 
     def _look_at_lasers(self, end: End) -> None:

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import json
 import tempfile
+from bisect import bisect_left
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -25,6 +26,7 @@ from numpy.typing import NDArray
 
 from accelhw.fault.scenario import Level
 from accelhw.fault.scenariofigures import Figure, of_level
+from accelhw.interface.messages import FaultInfo
 from accelhw.model.ids import LaneId, PortId
 from accelhw.model.link import LinkState
 
@@ -163,11 +165,18 @@ class Metrics:
         # A file without a name: gone with the process, whatever ends it.
         self._spool = tempfile.TemporaryFile(dir=folder)  # noqa: SIM115
         self._times: list[str] = []
+        self._at_ns: list[int] = []
+        self._faults: list[tuple[str, int, int | None]] = []  # labels, from and until
+
+    def fault(self, labels: Sequence[str], from_ns: int, until_ns: int | None) -> None:
+        """A fault that was there, on each of these places."""
+        self._faults += ((each, from_ns, until_ns) for each in labels)
 
     def write(self, time_ns: int, read: ReadColumn) -> None:
         row = np.concatenate([family.values(read) for family in self._families])
         self._spool.write(np.asarray(row, "<f8").tobytes())
         self._times.append(_metric_time(time_ns))
+        self._at_ns.append(time_ns)
 
     def finish(self) -> None:
         self._spool.flush()
@@ -182,8 +191,25 @@ class Metrics:
                 for name, values in zip(names, block.T.tolist(), strict=True):
                     self._write_series(f"{family.name}{{{name}}}", values)
             first += len(family.series)
+        self._write_faults()
         self._file.write("# EOF\n")
         self._spool.close()
+
+    def _write_faults(self) -> None:
+        """accel_fault_active, at the samples at which it was so."""
+        name = "accel_fault_active"
+        self._file.write(f"# HELP {name} 1 while a fault of that kind is injected there.\n")
+        self._file.write(f"# TYPE {name} gauge\n")
+        there: dict[str, set[int]] = {}
+        for labels, from_ns, until_ns in self._faults:
+            places = there.setdefault(labels, set())
+            first = bisect_left(self._at_ns, from_ns)
+            last = len(self._at_ns) if until_ns is None else bisect_left(self._at_ns, until_ns)
+            places.update(range(first, last))
+        for labels in sorted(there):
+            self._file.writelines(
+                f"{name}{{{labels}}} 1 {self._times[place]}\n" for place in sorted(there[labels])
+            )
 
     def _block(self, first: int, width: int, count: int) -> NDArray[np.float64]:
         """Columns of the spool, all samples."""
@@ -245,6 +271,13 @@ def _port_labels(port: PortId) -> str:
     return f'card="{port.card}",oe="oe{port.oe}"'
 
 
+def _fault_labels(info: FaultInfo) -> list[str]:
+    """As the daemon's exporter has them."""
+    card, _, oe = info.subject.partition("/")
+    at = f'kind="{info.kind}",card="{card}"' + (f',oe="{oe}"' if oe else "")
+    return [f'{at},lane="lane{lane}"' for lane in info.lanes] or [at]
+
+
 def _up(read: ReadColumn) -> NDArray[np.float64]:
     up = [state.value for state in LINK_STATES if state.carries_data]
     return np.isin(read(Level.PORT, "state"), up).astype(np.float64)
@@ -300,8 +333,18 @@ class Outputs:
         self._table.write(time_ns, read, near, far, causes)
         self._metrics.write(time_ns, read)
 
-    def fault(self, *row: object) -> None:
-        self._faults.write(",".join("" if value is None else str(value) for value in row) + "\n")
+    def fault(
+        self, info: FaultInfo, until_ns: int | None, end: str, scenario_line: int | None
+    ) -> None:
+        """A fault that is over, or (`until_ns` None) lasts beyond the end. Times of the wall."""
+        lanes = " ".join(map(str, info.lanes))
+        ramp = f"{info.ramp_s:g}" if info.ramp_s else ""
+        until = "" if until_ns is None else _metric_time(until_ns)
+        self._faults.write(
+            f"{info.fault_id},{info.kind},{info.subject},{lanes},{info.shape},{info.scale:g},{ramp},"
+            f"{_metric_time(info.started_ns)},{until},{end},{scenario_line or ''}\n"
+        )
+        self._metrics.fault(_fault_labels(info), info.started_ns, until_ns)
 
     def finish(self, summary: Mapping[str, object]) -> None:
         self._metrics.finish()

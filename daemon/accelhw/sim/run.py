@@ -27,7 +27,8 @@ from accelhw.sim.outputs import ROWS_MAX, Outputs, Things
 from accelhw.sim.truth import Truth
 
 START_NS = 1_767_225_600 * SECOND_NS  # 2026-01-01: runs of one seed show the same dates
-TICK_NS = 60 * SECOND_NS  # the longest step of slow physics
+FINE_NS = 5 * SECOND_NS  # steps of physics while temperatures move
+QUIET_NS = 300 * SECOND_NS  # and when nothing moves, unless samples are further apart
 LINKS_SHOWN = 10
 REFUSALS_SHOWN = 20
 
@@ -180,11 +181,15 @@ class Run:
         end_ns = self.options.duration_ns
         edges = sorted(ns for ns in self._judge.edges_ns() if ns < end_ns)
         now_ns, sample_ns = 0, self._step_ns
+        quiet_ns = max(self._step_ns, QUIET_NS)
+        if self._outputs is None and not self._judge.wants_samples:
+            sample_ns = end_ns  # Nobody looks.
         while now_ns < end_ns:
             while edges and edges[0] <= now_ns:
                 edges.pop(0)
             edge_ns = edges[0] if edges else end_ns
-            now_ns = min(now_ns + TICK_NS, sample_ns, edge_ns, end_ns)
+            tick_ns = FINE_NS if self._fleet.restless else quiet_ns
+            now_ns = min(now_ns + tick_ns, sample_ns, edge_ns, end_ns)
             yield now_ns, now_ns in (sample_ns, edge_ns, end_ns)
             if now_ns == sample_ns:
                 sample_ns += self._step_ns
@@ -334,21 +339,8 @@ class Run:
 
     def _write_fault(self, info: FaultInfo, ended_ns: int | None, end: str) -> None:
         if self._outputs is not None:
-            self._outputs.fault(
-                info.fault_id,
-                info.kind,
-                info.subject,
-                " ".join(map(str, info.lanes)),
-                info.shape,
-                f"{info.scale:g}",
-                f"{info.ramp_s:g}" if info.ramp_s else None,
-                f"{info.started_ns / SECOND_NS:.3f}",
-                None
-                if ended_ns is None
-                else f"{(ended_ns + self.options.start_ns) / SECOND_NS:.3f}",
-                end,
-                self._lines.get(info.fault_id),
-            )
+            until_ns = None if ended_ns is None else ended_ns + self.options.start_ns
+            self._outputs.fault(info, until_ns, end, self._lines.get(info.fault_id))
 
     # ---- the end -------------------------------------------------------------------------------
 
