@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from accelhw.fault.scenario import Expectation, How, Subject, Targets
+from accelhw.fault.scenario import Expectation, How, Scenario, Subject, Targets
 from accelhw.fault.scenarioexpect import describe
 from accelhw.fault.scenariotime import show_span
 from accelhw.model.ids import LaneId, PortId
@@ -36,6 +36,11 @@ class Outcome:
 
     def plain(self) -> dict[str, str | int | bool | None]:
         return {"line": self.line, "text": self.text, "met": self.met, "detail": self.detail}
+
+
+def meant_end_ns(scenario: Scenario, duration_ns: int) -> int:
+    """Where expectations without an end have it: a run that is cut short does not reach it."""
+    return max(duration_ns, scenario.duration_ns or 0)
 
 
 class Judge:

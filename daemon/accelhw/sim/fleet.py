@@ -205,6 +205,11 @@ class Fleet:
     def now_ns(self) -> int:
         return self._clock_ns - BORN_NS
 
+    @property
+    def is_quiet(self) -> bool:
+        """Nothing is due: all ports sleep, and no fault moves."""
+        return not self._due
+
     def power_on(self) -> None:
         """Found running long since: links train, but equalisers stand where they were left."""
         self.restless = True
@@ -344,7 +349,7 @@ class Fleet:
     def _arm(self, seat: Seat, after_ns: int = 0) -> None:
         """An alarm at the port's next deadline, and not before `after_ns`."""
         deadline_ns = seat.port.next_deadline_ns()
-        if deadline_ns is None:
+        if deadline_ns is None or _is_parked(seat):
             return
         deadline_ns = max(deadline_ns, after_ns)
         if seat.alarm_ns is not None and seat.alarm_ns <= deadline_ns:
@@ -356,8 +361,8 @@ class Fleet:
         if seat.alarm_ns != armed_ns:
             return
         seat.alarm_ns = None
-        if seat.beat_ns is None and seat.port.trainer.phase is Phase.SEEK:
-            return  # Nobody can hear it: it goes on when something happens to the link.
+        if _is_parked(seat):
+            return
         seat.port.optics.heard(self._clock_ns)
         seat.port.on_deadline(self._clock_ns)
         # Light that loses a lock every few codewords is looked at a thousand times a second.
@@ -459,6 +464,12 @@ class Fleet:
     def close(self) -> None:
         for fd in self._fds:
             os.close(fd)
+
+
+def _is_parked(seat: Seat) -> bool:
+    """It seeks, and nothing happened for a while: nobody can hear it. It goes on when it is roused,
+    and until then its beacons, one a second for days, are left out."""
+    return seat.beat_ns is None and seat.port.trainer.phase is Phase.SEEK
 
 
 class _BankWatch:

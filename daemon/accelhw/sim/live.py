@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from accelhw.fault.scenario import DIRT, REPLUG, Action, Scenario, Subject
 from accelhw.fault.scenariofigures import LEVELS
-from accelhw.fault.scenariojudge import Judge
+from accelhw.fault.scenariojudge import Judge, meant_end_ns
 from accelhw.fault.scenariorack import subject_of
 from accelhw.fault.scenariotime import SECOND_NS
 from accelhw.fault.scenariotimeline import Moment, choose, does_what, unroll
@@ -34,7 +34,7 @@ class LiveRun:
         self._speed = speed
         self._judge = Judge(
             scenario.expectations,
-            duration_ns,
+            meant_end_ns(scenario, duration_ns),
             lambda e, targets: choose(targets, seed, f"expect {e.line}"),
         )
         self._metrics = sorted({e.metric for e in scenario.expectations if e.metric is not None})

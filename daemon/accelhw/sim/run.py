@@ -15,7 +15,7 @@ from accelhw.device.dma import EngineRefusal
 from accelhw.fault.catalogue import CATALOGUE
 from accelhw.fault.scenario import DIRT, REPLUG, Action, Level, Scenario, Subject, Targets
 from accelhw.fault.scenariofigures import BY_NAME
-from accelhw.fault.scenariojudge import Judge, Outcome
+from accelhw.fault.scenariojudge import Judge, Outcome, meant_end_ns
 from accelhw.fault.scenariorack import subject_of
 from accelhw.fault.scenariotime import show_span
 from accelhw.fault.scenariotimeline import Moment, choose, does_what, unroll
@@ -89,7 +89,9 @@ class Run:
         self._config = scenario.topology
         self._step_ns = options.step_ns or scenario.telemetry.every_ns
         self._moments = unroll(scenario, options.seed, options.duration_ns)
-        self._judge = Judge(scenario.expectations, options.duration_ns, self._choose)
+        self._judge = Judge(
+            scenario.expectations, meant_end_ns(scenario, options.duration_ns), self._choose
+        )
         self._stories: dict[PortId, LinkStory] = {}
         self._events: Counter[str] = Counter()
         self._faults: Counter[str] = Counter()
