@@ -56,7 +56,8 @@ class Address(_ParamType):
             except BadAddress as error:
                 failures.append(str(error))
         if len(failures) > 1:
-            kinds = self.name.replace("|", " or a ")
+            *first, last = self.name.split("|")
+            kinds = f"{', a '.join(first)} or a {last}"
             failures = [f"{value!r} is not a {kinds}; try {self._examples}"]
         self.fail(failures[0], param, ctx)
 

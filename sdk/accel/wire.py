@@ -16,6 +16,7 @@ PAGE_SIZE = 500
 RECONNECT_FIRST_S = 0.05
 RECONNECT_LAST_S = 1.0
 CLOSE_S = 1.0
+KNOCKS_S = (0.05, 0.2, 0.5)  # pauses before a daemon that is there is asked again
 
 
 class Wire:
@@ -57,7 +58,21 @@ class Wire:
         """One unary call."""
         limit_s = self.timeout_s if timeout_s is None else timeout_s
         with self.translated(limit_s):
+            for pause_s in KNOCKS_S:
+                try:
+                    return method(request, timeout=limit_s)
+                except self.rpc_error as error:
+                    if not self._never_left(error):
+                        raise
+                self.sleep(pause_s)
             return method(request, timeout=limit_s)
+
+    def _never_left(self, error: Any) -> bool:
+        """Whether a call failed before it was sent, though somebody listens.
+
+        A busy daemon's queue of connections may be full for a moment, which looks like nobody.
+        """
+        return "failed to connect" in (error.details() or "") and self.probe() is None
 
     def stream(self, method: Any, request: Any) -> Iterator[Any]:
         """The messages of a server stream; leaving the loop early cancels the call."""

@@ -95,7 +95,10 @@ def test_json_gets_the_error_as_an_object_too(accelctl: Accelctl) -> None:
         ("cp ./a card0:weights --pull", "--pull and --link-deadline are for copies between"),
         ("cp card0:weights card1:x --length 0", "copies nothing"),
         ("fault inject bent_fibre", "Missing option '--on'"),
-        ("fault inject bent_fibre --on card0:x", "'card0:x' is not a card; try card0"),
+        (
+            "fault inject bent_fibre --on card0:x",
+            "is not a card, a port or a lane; try card0, card0/oe1",
+        ),
         ("fault inject bent_fibre --on card0/oe0 --shape wave", "'wave' is not one of"),
         ("fault inject bent_fibre --on card0/oe0 --scale much", "'much' is not a number"),
         ("fault inject bent_fibre --on card0/oe0 --for 0", "'0' is not a time"),

@@ -211,7 +211,12 @@ def test_each_step_of_a_training_names_the_phase_it_belongs_to():
         for port, step in up_world().steps
         if port == "card0/oe0" and step.lane is not None
     }
-    assert told == {"locked": "LOCK", "hears": "MAP", "BER": "BER_CHECK"}
+    assert told == {
+        "locked": "LOCK",
+        "settled": "EQ_TRAIN",
+        "hears": "MAP",
+        "BER": "BER_CHECK",
+    }
 
 
 def test_a_copy_inside_a_card_tells_the_time_it_took():

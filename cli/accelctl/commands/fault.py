@@ -27,6 +27,7 @@ SUBJECT = Address(
         *(short(card.name) for card in client.cards.list()),
         *(short(port.name) for port in client.engines.list()),
     ],
+    examples="card0, card0/oe1 or card0/oe1/lane3",
 )
 
 

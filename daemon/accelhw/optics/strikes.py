@@ -22,7 +22,7 @@ Floats = NDArray[np.float64]
 
 STRIPE_BITS = 64  # without FEC, blocks of this size are dealt over the lanes in turn
 WORD_BITS = fec.KP4.codeword_bits  # what a step of the burst chain is without FEC
-FLIPS_MAX = 16  # per frame; a frame with one is lost as surely
+FLIPS_MAX = 64  # per frame; a frame with one is lost as surely
 RATE_MIN = 1e-300
 CERTAIN = 1.0 - 1e-9
 
