@@ -51,7 +51,7 @@ def cli() -> None:
 @command(cli, "check")
 @examples(
     "accelctl scenario check hot_aisle.toml",
-    "accelctl scenario check hot_aisle.toml --live",
+    "accelctl scenario check dirty_replug.toml --live",
 )
 @click.argument("file", type=click.Path(path_type=Path))
 @click.option("--live", is_flag=True, help="On the daemon's rack, not on the file's topology.")
@@ -69,7 +69,7 @@ def check(session: Session, view: View, file: Path, live: bool) -> None:
 
 @command(cli, "run")
 @examples(
-    "accelctl scenario run hot_aisle.toml --simulate --seed 7 --for 1d --out hot_aisle",
+    "accelctl scenario run hot_aisle.toml --simulate --seed 7 --for 1d --out out",
     "accelctl scenario run hot_aisle.toml --simulate --step 5m -o json",
 )
 @click.argument("file", type=click.Path(path_type=Path))
