@@ -27,6 +27,15 @@ def commands(group: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str
             yield (*path, name), command
 
 
+SCENARIO = """
+for = "1m"
+[topology]
+cards = 2
+[[do]]
+fault = "dirty_connector_mild"
+on = "card0/oe0"
+at = 20
+"""
 COMMANDS = dict(commands(cli))
 LINES = [*EXAMPLES, *(line for command in COMMANDS.values() for line in command.examples)]
 
@@ -57,6 +66,7 @@ def test_the_example_runs(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     Path("file").write_bytes(os.urandom(3000))
+    Path("hot_aisle.toml").write_text(SCENARIO)
     if "card1:" in line and ("cp" in line or "sha256" in line):
         for name in ("weights", "pages"):
             state.add_region("card1", name, bytes(1 << 20), 0x500000)
