@@ -108,7 +108,7 @@ def _carry_out(
     session: Session, child: Conversation, plan: Found, hands: Hands, speed: float
 ) -> None:
     started = time.monotonic()
-    moments = list(plan["moments"])
+    moments, edges = list(plan["moments"]), list(plan["look_at_s"])
     looked = -LOOK_S
     with _watching(session) as heard:
         while (now := time.monotonic() - started) < plan["duration_s"]:
@@ -116,12 +116,14 @@ def _carry_out(
                 refused = hands.do(moments.pop(0))
                 if refused:
                     child.say(refused=refused)
-            news: Found = {}
-            if plan["look_at"] and now - looked >= LOOK_S:
+            # Where a window begins or ends, what is seen next stands for that very time.
+            at_edge = edges.pop(0) if edges and edges[0] <= now else None
+            if plan["look_at"] and (at_edge is not None or now - looked >= LOOK_S):
                 looked = now
-                news["figures"] = _figures(session, plan["look_at"])
-            until = min(plan["duration_s"], moments[0]["at_s"] if moments else now + TURN_S)
-            news |= _take(heard, max(min(until - now, TURN_S), 0.0))
+                figures = _figures(session, plan["look_at"])
+                child.say(at_s=now if at_edge is None else at_edge, figures=figures)
+            due = [now + TURN_S, plan["duration_s"], *edges[:1], *(m["at_s"] for m in moments[:1])]
+            news = _take(heard, max(min(due) - now, 0.0))
             if news:
                 child.say(at_s=time.monotonic() - started, **news)
         child.say(end_s=plan["duration_s"])

@@ -28,9 +28,9 @@ def dim(pair: LinkPair, margin_db: float, names: str = "ab") -> None:
             pair.darken(name, lane, best - margin_db)
 
 
-def dimmed(profile: Profile, margin_db: float, far: Profile | None = None) -> LinkPair:
-    pair = LinkPair(profile=profile, far_profile=far)
-    dim(pair, margin_db)
+def dimmed(profile: Profile, margin_db: float, names: str = "ab") -> LinkPair:
+    pair = LinkPair(profile=profile)
+    dim(pair, margin_db, names)
     for name in "ab":
         pair.disable(name)
     pair.run(1)
@@ -66,6 +66,15 @@ def test_then_at_half_the_rate_with_half_the_bits() -> None:
     pair.run(10)
     gained = (pair.a.engine.rx_bits - before).max()
     assert gained == pytest.approx(16e9 * 10, rel=0.1)
+
+
+@pytest.mark.parametrize("name", ["a", "b"])
+def test_the_end_that_hears_well_falls_back_with_the_other(name: str) -> None:
+    pair = dimmed(noisy("kr4"), -1.6, name)
+    assert pair.run_until(pair.both_agree, 20)
+    assert {str(end.trainer.mode) for end in pair.ends.values()} == {"kr4"}
+    assert sorted(end.trainer.fallbacks for end in pair.ends.values()) == [0, 1]
+    assert pair.states == {DEGRADED}
 
 
 def test_half_the_rate_gains_a_decibel_and_a_half() -> None:

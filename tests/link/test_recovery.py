@@ -205,6 +205,24 @@ def test_lanes_fail_one_at_a_time_down_to_the_last(bad: int, width: int) -> None
     assert pair.a.downs == []
 
 
+def test_a_lane_lost_after_its_end_was_ready_is_no_longer_counted_on() -> None:
+    pair = trained_pair(8)
+    pair.unlock("a", 0)
+    pair.unlock("b", 1)
+    pair.run(0.01)
+    pair.unlock("a", 0, unlocked=False)
+    assert pair.run_until(lambda: pair.a.trainer._ready, 0.2)
+    assert pair.a.trainer.phase is Phase.RECOVERY  # it waits for `b`
+    number = pair.a.trainer._recovery
+    pair.darken("a", 3, 30.0)
+    assert pair.a.trainer._recovery == number + 1
+    pair.unlock("b", 1, unlocked=False)
+    assert pair.run_until(pair.both_agree, 1)
+    assert pair.a.trainer.width == pair.b.trainer.width == 4
+    assert not pair.a.trainer.rx_lanes >> 3 & 1
+    assert pair.a.downs == pair.b.downs == []
+
+
 def test_a_laser_that_dies_costs_its_lane_and_both_ends_name_it() -> None:
     pair = trained_pair()
     pair.break_laser("b", 2)

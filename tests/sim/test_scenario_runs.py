@@ -344,3 +344,14 @@ def test_a_rack_from_a_configuration_beside_it(
     assert (said["result"]["cards"], said["result"]["links"]) == (2, 1)
     code, said = told(capsys, "check", str(tmp_path / "s.toml"))
     assert said["scenario"]["ports"] == 2
+
+
+def test_the_example_of_the_page_runs() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "scenarios.md").read_text()
+    example = page.partition("```toml\n")[2].partition("```")[0]
+    assert run(example)["met"]
+
+
+def test_the_page_names_every_figure() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "scenarios.md").read_text()
+    assert [figure.name for figure in FIGURES if f"`{figure.name}`" not in page] == []

@@ -51,7 +51,7 @@ def cli() -> None:
 @command(cli, "check")
 @examples(
     "accelctl scenario check hot_aisle.toml",
-    "accelctl scenario check dirty_replug.toml --live",
+    "accelctl scenario check hot_aisle.toml --live",
 )
 @click.argument("file", type=click.Path(path_type=Path))
 @click.option("--live", is_flag=True, help="On the daemon's rack, not on the file's topology.")
@@ -69,7 +69,7 @@ def check(session: Session, view: View, file: Path, live: bool) -> None:
 
 @command(cli, "run")
 @examples(
-    "accelctl scenario run hot_aisle.toml --simulate --seed 7 --for 1d --out out",
+    "accelctl scenario run hot_aisle.toml --simulate --for 1d --out hot",
     "accelctl scenario run hot_aisle.toml --simulate --step 5m -o json",
 )
 @click.argument("file", type=click.Path(path_type=Path))
@@ -173,17 +173,22 @@ def _mistake(row: Any) -> str:
 
 
 def _bad(file: Path, count: int) -> exits.Failed:
-    words = f"{file}: {count} mistake{'' if count == 1 else 's'}"
-    return exits.Failed(words, exits.USAGE, "BAD_SCENARIO")
+    return exits.Failed(f"{file}: {_many(count, 'mistake')}", exits.USAGE, "BAD_SCENARIO")
+
+
+def _many(count: int, noun: str) -> str:
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
 
 
 def _good(row: Any) -> str:
     count, lines = row["moments"], row["lines"]
-    happens = f"{lines} lines" if count is None else f"{count} moments of {lines} lines"
+    happens = _many(lines, "line")
+    if count is not None:
+        happens = f"{_many(count, 'moment')} of {happens}"
     lasts = f"{row['duration']}, " if row["duration"] else ""
     return (
         f"{row['file']}: good, {lasts}{row['cards']} cards, {row['ports']} ports,"
-        f" {row['lanes']} lanes, {happens}, {row['expectations']} expectations"
+        f" {row['lanes']} lanes, {happens}, {_many(row['expectations'], 'expectation')}"
     )
 
 

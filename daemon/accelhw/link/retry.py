@@ -121,11 +121,10 @@ class RetrySender(Generic[Record]):
             self._replay(now_ns)
 
     def resume(self, now_ns: int) -> None:
-        """After a wait that was nobody's fault: send all in flight again, with all patience."""
-        if self.records:
-            self._replay(now_ns)
+        """After a wait that was nobody's fault: the replay timer starts with all its patience."""
         self._replays = 0
         self.exhausted = False
+        self._sample = None  # it would have measured the wait
         self._timer_from_ns = now_ns
 
     def _measure(self, rtt_ns: int) -> None:

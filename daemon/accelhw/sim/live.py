@@ -50,6 +50,9 @@ class LiveRun:
             "seed": self._seed,
             "duration_s": self._real_s(self._duration_ns),
             "look_at": sorted({LEVELS[metric].value for metric in self._metrics}),
+            "look_at_s": sorted(
+                self._real_s(ns) for ns in self._judge.edges_ns() if ns <= self._duration_ns
+            ),
             "moments": [self._step(number, moment) for number, moment in enumerate(moments, 1)],
         }
 
