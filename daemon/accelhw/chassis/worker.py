@@ -70,7 +70,9 @@ from accelhw.transport.packet import PacketTransport
 from accelhw.transport.tap import TapTransport
 from accelhw.transport.unplugged import Unplugged
 
-BEAT_NS = 500_000_000
+BEAT_NS = 500_000_000  # of a card's ports: carriers
+TICK_NS = 1_000_000_000  # of the worker: optics, heat and counters of all its lanes
+BEATS_PER_SHOW = 2  # with nothing new, a card's rows are written at every second beat
 SHOW_NS = 20_000_000  # the shortest time between two writes of a card's rows
 PROGRESS_NS = 100_000_000
 STREAM_FRAMES = 3  # received at once: a stream, not a message and its answer
@@ -150,6 +152,7 @@ class CardRunner:
         self._dirty = True
         self._shown_ns = 0
         self._show_armed = False
+        self._beats = 0
         self._armed_ns: int | None = None
         self._fault_armed_ns: int | None = None
         self._tests: dict[str, LinkTest] = {}  # running, by id
@@ -284,7 +287,9 @@ class CardRunner:
     def _beat(self, now_ns: int) -> None:
         self._loop.call_at(now_ns + BEAT_NS, self._beat)
         self.card.beat(now_ns)
-        self._show(now_ns)
+        self._beats += 1
+        if self._beats % BEATS_PER_SHOW == 0:
+            self._show(now_ns)
         self.settle(now_ns)
 
     def work(self, now_ns: int) -> bool:
@@ -520,7 +525,7 @@ class Worker:
                 runner.resume_transfer(resumed, now_ns)
         for runner in self._cards.values():
             runner.power_on(now_ns)
-        self._beat(now_ns)
+        self._tick(now_ns)
         self._progress(now_ns)
         self.send(WorkerReady())
 
@@ -605,10 +610,10 @@ class Worker:
 
     # ---- time ----
 
-    def _beat(self, now_ns: int) -> None:
-        self.loop.call_at(now_ns + BEAT_NS, self._beat)
-        late_ns = now_ns - int(self._row["beat_ns"]) - BEAT_NS
-        if self._row["beat_ns"] and late_ns > BEAT_NS:
+    def _tick(self, now_ns: int) -> None:
+        self.loop.call_at(now_ns + TICK_NS, self._tick)
+        late_ns = now_ns - int(self._row["beat_ns"]) - TICK_NS
+        if self._row["beat_ns"] and late_ns > TICK_NS:
             self._row["tick_overruns"] += 1
         self._row["beat_ns"] = now_ns
         self.banks.advance(now_ns)
