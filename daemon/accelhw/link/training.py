@@ -235,6 +235,8 @@ class LinkTrainer(Upkeep):
             self._say("TX_FAULT: its laser is broken", lane)
         if self.phase is Phase.HOLD_OFF and self.reason.code is DownReason.TX_FAULT and ready:
             self._hold_until = min(self._hold_until, self._now + patience.HOLD_OFF_CUT_NS)
+        elif self.phase is Phase.ACTIVE and self.width < self.config.data_lanes:
+            self.reason = self._why_not_whole(narrow=True)
         self._settle()
 
     def _settle(self) -> None:
