@@ -27,7 +27,10 @@ UP, DEGRADED, SEEKING, DOWN, FAILED = (
 
 
 def narrow(lanes: int = 4, name: str = "oio") -> Profile:
-    return msgspec.structs.replace(load_profile(name), lanes_per_oe=lanes)
+    """Of so many lanes, with no mode to fall back to."""
+    profile = load_profile(name)
+    lane = msgspec.structs.replace(profile.lane, fallbacks=())
+    return msgspec.structs.replace(profile, lanes_per_oe=lanes, lane=lane)
 
 
 def trained_pair(**options: object) -> LinkPair:

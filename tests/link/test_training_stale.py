@@ -215,10 +215,12 @@ def test_no_history_breaks_the_machine(history: list[tuple[Event, int]]) -> None
 def test_no_history_breaks_a_machine_that_has_a_peer(
     phase: Phase, history: list[tuple[Event, int]], data: st.DataObject
 ) -> None:
-    pair = LinkPair(profile=PROFILE)
-    if phase is Phase.HOLD_OFF:
-        for lane in range(4):
-            pair.darken("a", lane, 7.0)
+    stuck = phase is Phase.HOLD_OFF
+    lane = msgspec.structs.replace(PROFILE.lane, fallbacks=())
+    pair = LinkPair(profile=msgspec.structs.replace(PROFILE, lane=lane) if stuck else PROFILE)
+    if stuck:
+        for index in range(4):
+            pair.darken("a", index, 7.0)
     pair.enable()
     trainer, peer = pair.a.trainer, pair.b.trainer
     if phase is Phase.RECOVERY:

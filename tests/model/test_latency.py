@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from accelhw.model.latency import modelled_ns, modelled_pcie_ns, one_way_ns
+from accelhw.model.link import LinkMode
 from accelhw.model.profile import load_profile, profile_names
 
 
@@ -32,6 +33,30 @@ def test_half_the_lanes_take_twice_the_time_for_long_copies():
     oio = load_profile("oio")
     full, half = (modelled_ns(oio, 1 << 30, lanes, 10.0) for lanes in (16, 8))
     assert half / full == pytest.approx(2.0, rel=1e-3)
+
+
+@pytest.mark.parametrize("name", profile_names())
+def test_a_lanes_own_mode_is_what_the_profile_says(name: str):
+    profile = load_profile(name)
+    own = profile.lane.modes[0]
+    assert profile.lane.gbit_per_s(own) == pytest.approx(profile.lane.mac_rate_gbit_per_s)
+    lanes = profile.data_lanes
+    assert modelled_ns(profile, 1 << 20, lanes, 10.0, own) == modelled_ns(
+        profile, 1 << 20, lanes, 10.0
+    )
+
+
+def test_a_fallback_costs_what_its_code_and_its_rate_cost():
+    oio = load_profile("oio")
+    own, coded, slow = (
+        modelled_ns(oio, 1 << 30, 16, 10.0, LinkMode.parse(text))
+        for text in ("none", "kr4", "kr4/2")
+    )
+    assert coded / own == pytest.approx(1.03125, rel=1e-4)
+    assert slow / own == pytest.approx(2 * 1.03125, rel=1e-4)
+    first = [one_way_ns(oio, 10.0, 16, LinkMode.parse(text)) for text in ("none", "kr4", "kr4/2")]
+    assert first[1] - first[0] == pytest.approx(5280 / 512 + 37)
+    assert first[2] - first[0] == pytest.approx(5280 / 256 + 37)
 
 
 @given(st.sampled_from(profile_names()), st.integers(1, 10**6), st.integers(0, 1 << 40))

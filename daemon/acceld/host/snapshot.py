@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from accelhw.interface.messages import CardInfo, FaultInfo, PortInfo
 from accelhw.interface.tables import CARD_STATES
 from accelhw.model.ids import PortId
-from accelhw.model.link import LinkState
+from accelhw.model.link import MODES, LinkState
 from accelhw.model.profile import Profile
 
 __all__ = [
@@ -121,7 +121,9 @@ class PortSnapshot:
         """Of the lanes that carry data; 0 when the link is not up."""
         if not self.state.carries_data:
             return 0.0
-        return self.profile.port_gbit_per_s(int(self.row["width"]))
+        number = int(self.row["mode"])
+        mode = MODES[number - 1] if 0 < number <= len(MODES) else None
+        return self.profile.port_gbit_per_s(int(self.row["width"]), mode)
 
     @property
     def peer(self) -> PortId | None:

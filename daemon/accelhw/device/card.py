@@ -143,7 +143,9 @@ class Card:
         if not lanes:
             return 0, modelled_pcie_ns(nbytes)
         length_m = max(port.fibre.length_m for port in used if port.fibre is not None)
-        return modelled_ns(self.profile, nbytes, lanes, length_m), modelled_pcie_ns(nbytes)
+        slowest = max((port.trainer.mode for port in used), key=lambda mode: mode.number)
+        light_ns = modelled_ns(self.profile, nbytes, lanes, length_m, slowest)
+        return light_ns, modelled_pcie_ns(nbytes)
 
     # ---- showing itself ----
 

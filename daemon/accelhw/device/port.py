@@ -233,6 +233,7 @@ class Port:
         """All that is wrong here from now on, by the names of optics.causes."""
         if self.optics.afflict(on_lanes, on_card, now_ns):
             self._carrier_due = True
+            self._look_at_lasers(now_ns)
             self._look_at_light(now_ns)
             self._feed(self.optics.quality(), now_ns)
             if self._carrier_due:
@@ -558,6 +559,7 @@ class Port:
         row["peer_reason"] = peer_reason.code
         row["peer_reason_lane"] = -1 if peer_reason.lane is None else peer_reason.lane
         row["width"] = trainer.width
+        row["mode"] = trainer.mode.number + 1
         row["epoch"] = trainer.epoch
         row["peer_oe"] = -1 if peer is None else peer.oe
         row["peer_card"] = b"" if peer is None else peer.card.encode()

@@ -111,7 +111,8 @@ PORT = np.dtype(
         ("fec_bins", "u8", FEC_BINS),  # codewords with so many corrected symbols
         ("fec_lock_losses", "u8"),  # three uncorrectable codewords in a row
         ("fec_t", "u1"),  # symbols that it corrects: bins 0 to fec_t count; 0: no FEC at all
-        ("_pad2", "u1", 7),
+        ("mode", "u1"),  # place among accelhw.model.link.MODES, from 1 on; 0: not known yet
+        ("_pad2", "u1", 6),
         ("recoveries", "u8"),  # troubles that a link came through without going down
         ("recovery_failures", "u8"),  # those that took it down
         ("flaps", "u8"),  # times that light or errors failed it, recovered from, damped or not

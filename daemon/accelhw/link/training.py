@@ -235,9 +235,8 @@ class LinkTrainer(Upkeep):
             self._say("TX_FAULT: its laser is broken", lane)
         if self.phase is Phase.HOLD_OFF and self.reason.code is DownReason.TX_FAULT and ready:
             self._hold_until = min(self._hold_until, self._now + patience.HOLD_OFF_CUT_NS)
-        if self.active and self.reason.code is DownReason.NONE:
-            # The far end may have noticed first that a laser is out, and the link be narrow already.
-            self.reason = self._why_not_whole(self.width < self.config.data_lanes)
+        elif self.phase is Phase.ACTIVE and self.width < self.config.data_lanes:
+            self.reason = self._why_not_whole(narrow=True)
         self._settle()
 
     def _settle(self) -> None:

@@ -11,6 +11,9 @@ import msgspec
 
 from accelhw.model.link import LinkMode
 
+# Line rate over payload rate, with 256b/257b transcoding: IEEE 802.3 clauses 91 and 119.
+FEC_OVERHEAD = {"none": 1.0, "kr4": 1.03125, "kp4": 1.0625}
+
 
 class LaneType(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Optics and rate of one lane, both directions alike."""
@@ -44,6 +47,10 @@ class LaneType(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     def modes(self) -> tuple[LinkMode, ...]:
         """What such a lane can do, its own mode first."""
         return (LinkMode(self.fec), *(LinkMode.parse(text) for text in self.fallbacks))
+
+    def gbit_per_s(self, mode: LinkMode) -> float:
+        """What a lane carries in this mode, without the code's own symbols."""
+        return self.line_rate_gbit_per_s / FEC_OVERHEAD[mode.fec] / mode.slowdown
 
 
 class Latency(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -142,9 +149,11 @@ class Profile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     def hbm_bytes(self) -> int:
         return self.hbm_gib << 30
 
-    def port_gbit_per_s(self, lanes: int | None = None) -> float:
+    def port_gbit_per_s(self, lanes: int | None = None, mode: LinkMode | None = None) -> float:
+        """Of so many lanes, or at full width; in this mode, or the lanes' own."""
         width = self.data_lanes if lanes is None else lanes
-        return width * self.lane.mac_rate_gbit_per_s
+        rate = self.lane.mac_rate_gbit_per_s if mode is None else self.lane.gbit_per_s(mode)
+        return width * rate
 
 
 @dataclass(frozen=True, slots=True)
