@@ -62,7 +62,7 @@ class KindName(click.ParamType):  # type: ignore[type-arg]
         return [CompletionItem(n, help=text) for n, text in kinds if n.startswith(incomplete)]
 
 
-class Ratio(click.ParamType):  # type: ignore[type-arg]
+class Number(click.ParamType):  # type: ignore[type-arg]
     """A number: 0.5, 1e-5."""
 
     name = "number"
@@ -76,7 +76,7 @@ class Ratio(click.ParamType):  # type: ignore[type-arg]
             self.fail(f"{value!r} is not a number; use 0.5 or 1e-5", param, ctx)
 
 
-FAULT, KIND, RATIO = FaultName(), KindName(), Ratio()
+FAULT, KIND, NUMBER = FaultName(), KindName(), Number()
 
 
 def shape_word(message: Any) -> str:
@@ -194,10 +194,10 @@ def catalogue(session: Session, view: View, kind: str | None) -> None:
 @click.option(
     "--for", "duration", type=DURATION, metavar="TIME", help="When it goes; stays unless told."
 )
-@click.option("--scale", type=RATIO, metavar="FACTOR", help="So much of it; 1 unless told.")
+@click.option("--scale", type=NUMBER, metavar="FACTOR", help="So much of it; 1 unless told.")
 @click.option(
     "--target-ber",
-    type=RATIO,
+    type=NUMBER,
     metavar="BER",
     help="As much of it as gives this BER before FEC, on each lane.",
 )
