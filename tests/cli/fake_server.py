@@ -388,6 +388,7 @@ class Servicer:
 
 class CardServicer(Servicer, card_pb2_grpc.CardServiceServicer):
     def ListCards(self, request: Any, context: Any) -> Any:
+        self.state.on_answer.get("ListCards", int)()
         cards, token = self.page(self.state.cards, request)
         return card_pb2.ListCardsResponse(cards=cards, next_page_token=token)
 
