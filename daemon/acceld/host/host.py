@@ -198,12 +198,13 @@ class Host:
         card = self.hardware.port(port)
         info = card.port(port.oe)
         assert info is not None
-        _, ports, lanes = self.hardware.now.tables.copy_card(
-            card.info.card_row,
-            slice(info.port_row, info.port_row + 1),
-            slice(info.first_lane_row, info.first_lane_row + info.lanes),
+        tables = self.hardware.now.tables
+        rows = slice(info.first_lane_row, info.first_lane_row + info.lanes)
+        _, ports, lanes = tables.copy_card(
+            card.info.card_row, slice(info.port_row, info.port_row + 1), rows
         )
-        return self._port_snapshot(card, info, ports[0], lanes)
+        _, flags = tables.copy_flags(card.info.card_row, rows)
+        return self._port_snapshot(card, info, ports[0], lanes, flags)
 
     def snapshot(self) -> HostSnapshot:
         """Everything, from any thread."""
@@ -238,15 +239,18 @@ class Host:
         row, ports, lanes = attachment.tables.copy_card(
             card.info.card_row, card.port_rows, card.lane_rows
         )
+        card_flags, lane_flags = attachment.tables.copy_flags(card.info.card_row, card.lane_rows)
         found = []
         for info in card.info.ports:
             start = info.first_lane_row - card.lane_rows.start
+            its_lanes = slice(start, start + info.lanes)
             found.append(
                 self._port_snapshot(
                     card,
                     info,
                     ports[info.port_row - card.port_rows.start],
-                    lanes[start : start + info.lanes],
+                    lanes[its_lanes],
+                    lane_flags[its_lanes],
                 )
             )
         return CardSnapshot(
@@ -255,14 +259,20 @@ class Host:
             tuple(found),
             self.regions.allocated_bytes.get(card.name, 0),
             attachment.hbm[card.name].resident_bytes,
+            card_flags,
         )
 
     def _port_snapshot(
-        self, card: CardFacts, info: PortInfo, row: Any, lanes: NDArray[np.void]
+        self,
+        card: CardFacts,
+        info: PortInfo,
+        row: Any,
+        lanes: NDArray[np.void],
+        flags: NDArray[np.void],
     ) -> PortSnapshot:
         channels, signal_lines = self.links.layout(card)[info.oe]
         port = card.port_ids[info.oe]
-        return PortSnapshot(port, info, card, row, lanes, channels, signal_lines)
+        return PortSnapshot(port, info, card, row, lanes, channels, signal_lines, flags)
 
     def close(self) -> None:
         self.operations.close()
@@ -281,6 +291,7 @@ def _workers(attachment: Attachment) -> tuple[WorkerSnapshot, ...]:
             int(row["restarts"]),
             int(row["tick_overruns"]),
             tuple(c.name for c in attachment.cards.values() if c.info.worker == index),
+            int(row["beat_ns"]),
         )
         for index, row in enumerate(rows)
     )

@@ -83,6 +83,7 @@ class PortSnapshot:
     lanes: NDArray[np.void]
     channels: tuple[int, ...]  # logical channel of each lane
     signal_lines: tuple[int, ...]  # signal line of each lane
+    flags: NDArray[np.void]  # of tables.FLAG: a row per lane, a column per name of LANE_FLAGS
 
     @property
     def profile(self) -> Profile:
@@ -143,6 +144,7 @@ class CardSnapshot:
     ports: tuple[PortSnapshot, ...]
     hbm_allocated_bytes: int
     hbm_resident_bytes: int
+    flags: NDArray[np.void]  # of tables.FLAG, one per name of CARD_FLAGS
 
     @property
     def name(self) -> str:
@@ -167,6 +169,7 @@ class WorkerSnapshot:
     restarts: int
     tick_overruns: int
     cards: tuple[str, ...]
+    beat_ns: int = 0  # monotonic clock of its last sign of life; 0: none yet
 
 
 @dataclass(frozen=True)
