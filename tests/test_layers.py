@@ -52,8 +52,9 @@ ROOMS: dict[str, tuple[str, ...]] = {
     "acceld.config": ("acceld.errors", "acceld.paths", "accelhw.model"),
     "acceld.store": (*COMMON, "accelhw.model"),
     "acceld.host": (*COMMON, "acceld.store", "accelhw.model", "accelhw.interface"),
-    "acceld.service": (*COMMON, "acceld.host", "accelhw.model", "accel.v1"),
-    "acceld.telemetry": (*COMMON, "acceld.host", "accelhw.model"),
+    "acceld.fields": ("acceld.host", "accelhw.model"),
+    "acceld.service": (*COMMON, "acceld.fields", "acceld.host", "accelhw.model", "accel.v1"),
+    "acceld.telemetry": (*COMMON, "acceld.fields", "acceld.host", "accelhw.model"),
     "acceld": ("acceld", "accelhw.model", "accelhw.interface", "accel"),  # app.py, demo.py, ...
     # What talks to it.
     "accel": (),

@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import os
 import time
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -23,8 +25,10 @@ from acceld.host.regions import Regions
 from acceld.host.snapshot import (
     CardFacts,
     CardSnapshot,
+    HealthSample,
     HostSnapshot,
     PortSnapshot,
+    Scrapes,
     WorkerSnapshot,
 )
 from acceld.host.transfers import Transfers
@@ -65,6 +69,9 @@ class Host:
         self.version = version
         self.started_ns = time.time_ns()
         self.metrics_address = ""
+        self.scrapes = Scrapes()
+        # The rollup of health over a snapshot that has none yet; set by who has one.
+        self.health_of: Callable[[HostSnapshot], tuple[HealthSample, ...]] = lambda snapshot: ()
         self.hardware = Hardware()
         self.regions = Regions(self.hardware, store)
         self.transfers = Transfers(self.hardware, store, self.regions)
@@ -215,7 +222,7 @@ class Host:
             if attachment
             else ()
         )
-        return HostSnapshot(
+        snapshot = HostSnapshot(
             version=self.version,
             daemon_pid=os.getpid(),
             daemon_started_ns=self.started_ns,
@@ -233,7 +240,10 @@ class Host:
             store_durable=self.store.is_durable,
             metrics_address=self.metrics_address,
             faults=self.faults.active(),
+            store_bytes=self.store.size_bytes,
+            scrapes=self.scrapes,
         )
+        return replace(snapshot, health=self.health_of(snapshot))
 
     def _card_snapshot(self, attachment: Attachment, card: CardFacts) -> CardSnapshot:
         row, ports, lanes = attachment.tables.copy_card(
@@ -260,6 +270,7 @@ class Host:
             self.regions.allocated_bytes.get(card.name, 0),
             attachment.hbm[card.name].resident_bytes,
             card_flags,
+            self.regions.counts().get(card.name, 0),
         )
 
     def _port_snapshot(
@@ -283,6 +294,7 @@ class Host:
 
 def _workers(attachment: Attachment) -> tuple[WorkerSnapshot, ...]:
     rows = attachment.tables.worker.copy()
+    now_ns = time.monotonic_ns()
     return tuple(
         WorkerSnapshot(
             index,
@@ -292,6 +304,7 @@ def _workers(attachment: Attachment) -> tuple[WorkerSnapshot, ...]:
             int(row["tick_overruns"]),
             tuple(c.name for c in attachment.cards.values() if c.info.worker == index),
             int(row["beat_ns"]),
+            now_ns,
         )
         for index, row in enumerate(rows)
     )

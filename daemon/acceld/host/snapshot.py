@@ -13,18 +13,22 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from acceld.host.frameloss import frame_loss
 from accelhw.interface.messages import CardInfo, FaultInfo, PortInfo
 from accelhw.interface.tables import CARD_STATES
 from accelhw.model.ids import PortId
-from accelhw.model.link import MODES, LinkState
+from accelhw.model.link import MODES, LinkMode, LinkState
 from accelhw.model.profile import Profile
 
 __all__ = [
     "CARD_STATES",
     "CardFacts",
     "CardSnapshot",
+    "HealthSample",
     "HostSnapshot",
+    "LaserSnapshot",
     "PortSnapshot",
+    "Scrapes",
     "WorkerSnapshot",
 ]
 
@@ -118,13 +122,68 @@ class PortSnapshot:
         return float(lit["pre_fec_ber"].max()) if len(lit) else None
 
     @property
+    def lanes_lit(self) -> int:
+        return int((self.lanes["los"] == 0).sum())
+
+    @property
+    def mode(self) -> LinkMode | None:
+        """In which it trained; None before it did."""
+        number = int(self.row["mode"])
+        return MODES[number - 1] if 0 < number <= len(MODES) else None
+
+    @property
     def capacity_gbit_per_s(self) -> float:
         """Of the lanes that carry data; 0 when the link is not up."""
         if not self.state.carries_data:
             return 0.0
-        number = int(self.row["mode"])
-        mode = MODES[number - 1] if 0 < number <= len(MODES) else None
-        return self.profile.port_gbit_per_s(int(self.row["width"]), mode)
+        return self.profile.port_gbit_per_s(int(self.row["width"]), self.mode)
+
+    @property
+    def up_since_ns(self) -> int | None:
+        """Wall clock; None while it is not up."""
+        return (int(self.row["up_since_ns"]) or None) if self.state.carries_data else None
+
+    @property
+    def fec_bins(self) -> list[int]:
+        """Codewords with 0, 1, ... corrected symbols, up to as many as FEC corrects."""
+        t = int(self.row["fec_t"])
+        bins: list[int] = self.row["fec_bins"][: t + 1].tolist() if t else []
+        return bins
+
+    @property
+    def predicted_frame_loss(self) -> float | None:
+        """Of the largest frames that its fibre takes, before replay; None while it is not up."""
+        if not self.state.carries_data or self.info.fibre is None:
+            return None
+        used = self.lanes["pre_fec_ber"][self.lanes["used"] == 1]
+        if not len(used):
+            return None
+        interleave = self.profile.lane.fec_interleave
+        return frame_loss(used, int(self.row["fec_t"]), self.info.fibre.mtu, interleave)
+
+    @property
+    def external_lasers(self) -> tuple[LaserSnapshot, ...]:
+        """That feed several lanes each; none where every lane has its own."""
+        size = self.profile.laser.lanes_per_laser
+        if size == 1:
+            return ()
+        starts = range(0, len(self.lanes), size)
+        return tuple(
+            LaserSnapshot(index, range(start, min(start + size, len(self.lanes))), self.lanes)
+            for index, start in enumerate(starts)
+        )
+
+    @property
+    def flags_active(self) -> int:
+        return int(np.count_nonzero(self.flags["active"]))
+
+    @property
+    def flags_latched(self) -> int:
+        return int(np.count_nonzero(self.flags["latched"]))
+
+    @property
+    def flag_changes(self) -> int:
+        return int(self.flags["count"].sum())
 
     @property
     def peer(self) -> PortId | None:
@@ -137,6 +196,21 @@ class PortSnapshot:
         return bytes(self.row["peer_chassis"]).decode("ascii", "replace")
 
 
+@dataclass(frozen=True, slots=True)
+class LaserSnapshot:
+    """An external laser, by what the lanes show that it feeds."""
+
+    index: int
+    lanes: range
+    rows: NDArray[np.void]  # of tables.LANE: all of its engine
+
+    def worst(self, column: str) -> float | None:
+        """The highest that its lanes show; None where none shows one."""
+        values = self.rows[column][self.lanes.start : self.lanes.stop]
+        values = values[np.isfinite(values)]
+        return float(values.max()) if len(values) else None
+
+
 @dataclass(frozen=True)
 class CardSnapshot:
     facts: CardFacts
@@ -145,10 +219,15 @@ class CardSnapshot:
     hbm_allocated_bytes: int
     hbm_resident_bytes: int
     flags: NDArray[np.void]  # of tables.FLAG, one per name of CARD_FLAGS
+    regions: int = 0
 
     @property
     def name(self) -> str:
         return self.facts.name
+
+    @property
+    def profile(self) -> Profile:
+        return self.facts.profile
 
     @property
     def state(self) -> str:
@@ -160,6 +239,15 @@ class CardSnapshot:
     def links_up(self) -> int:
         return sum(port.state.carries_data for port in self.ports)
 
+    @property
+    def signal_lines(self) -> int:
+        return sum(port.lanes for port in self.facts.info.ports)
+
+    @property
+    def signal_lines_used(self) -> int:
+        """Whose lane carries data."""
+        return sum(int(np.count_nonzero(port.lanes["used"])) for port in self.ports)
+
 
 @dataclass(frozen=True)
 class WorkerSnapshot:
@@ -170,6 +258,31 @@ class WorkerSnapshot:
     tick_overruns: int
     cards: tuple[str, ...]
     beat_ns: int = 0  # monotonic clock of its last sign of life; 0: none yet
+    seen_ns: int = 0  # monotonic clock when this was read
+
+    @property
+    def beat_age_s(self) -> float | None:
+        """Since its last sign of life; None: none yet."""
+        return max(self.seen_ns - self.beat_ns, 0) / 1e9 if self.beat_ns else None
+
+
+@dataclass(frozen=True, slots=True)
+class HealthSample:
+    """Health of one object, as a scrape shows it."""
+
+    kind: str  # "lane", "oe", "link", "card", "host", "daemon"
+    subject: str  # card0/oe1/lane3; empty for the host and the daemon
+    value: int  # 0 ok, 1 in training or grace, 2 warning, 3 critical
+    reasons: tuple[str, ...] = ()  # UPPER_SNAKE
+
+
+@dataclass(frozen=True, slots=True)
+class Scrapes:
+    """What the daemon's scrapes have cost."""
+
+    count: int = 0
+    last_s: float = 0.0
+    last_samples: int = 0
 
 
 @dataclass(frozen=True)
@@ -193,6 +306,9 @@ class HostSnapshot:
     store_durable: bool
     metrics_address: str = ""
     faults: tuple[FaultInfo, ...] = ()  # injected
+    store_bytes: int | None = None  # None: in memory only
+    scrapes: Scrapes = Scrapes()
+    health: tuple[HealthSample, ...] = ()
 
 
 def _link_state(value: int) -> LinkState:

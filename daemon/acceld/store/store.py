@@ -71,6 +71,14 @@ class Store:
     def is_durable(self) -> bool:
         return self.path is not None and not self.trouble
 
+    @property
+    def size_bytes(self) -> int | None:
+        """Of the file with its log of writes; None while it is in memory only."""
+        if self.path is None or self.trouble:
+            return None
+        files = (self.path, self.path.with_name(self.path.name + "-wal"))
+        return sum(file.stat().st_size for file in files if file.exists())
+
     # ---- boot ---------------------------------------------------------------------------------
 
     def boot(self) -> Boot:

@@ -1,1 +1,1 @@
-"""Metrics: a collector per noun, over snapshots."""
+"""Metrics: the field table over one snapshot, as text, over HTTP."""

@@ -12,7 +12,8 @@ from typing import Any
 
 import structlog
 
-from acceld.telemetry.exposition import CONTENT_TYPE
+from acceld.telemetry.exposition import Format
+from acceld.telemetry.scrape import Page
 
 log = structlog.get_logger()
 
@@ -22,7 +23,7 @@ INDEX = b"acceld: metrics of emulated accelerator cards are at /metrics\n"
 class MetricsServer:
     """Bound when made: raises OSError when the address is taken. Port 0 takes a free one."""
 
-    def __init__(self, host: str, port: int, scrape: Callable[[], str]) -> None:
+    def __init__(self, host: str, port: int, scrape: Callable[[], Page]) -> None:
         class Server(ThreadingHTTPServer):
             address_family = socket.AF_INET6 if ":" in host else socket.AF_INET
             daemon_threads = True
@@ -73,7 +74,7 @@ class MetricsServer:
             self._server.process_request(request, address)
 
 
-def _handler(scrape: Callable[[], str]) -> type[BaseHTTPRequestHandler]:
+def _handler(scrape: Callable[[], Page]) -> type[BaseHTTPRequestHandler]:
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
         timeout = 30  # s; of a silent client
@@ -86,12 +87,12 @@ def _handler(scrape: Callable[[], str]) -> type[BaseHTTPRequestHandler]:
                 self._answer(404, b"only /metrics is here\n", "text/plain; charset=utf-8")
             else:
                 try:
-                    body = scrape().encode()
+                    body = scrape().text.encode()
                 except Exception:
                     log.exception("scrape_failed")
                     self._answer(500, b"the scrape failed; see the log of acceld\n", "text/plain")
                     return
-                self._answer(200, body, CONTENT_TYPE)
+                self._answer(200, body, Format.TEXT.value)
 
         do_HEAD = do_GET
 

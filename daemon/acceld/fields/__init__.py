@@ -1,0 +1,1 @@
+"""The one table of what acceld shows: metrics, API messages and reference page are made from it."""
