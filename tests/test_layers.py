@@ -62,7 +62,10 @@ ROOMS: dict[str, tuple[str, ...]] = {
 }
 
 # Rooms that meet no clock, socket, thread or chance that was not handed to them.
-PURE = ("accelhw.model", "accelhw.optics", "accelhw.wire", "accelhw.link", "accelhw.fault")
+PURE = (
+    "accelhw.model", "accelhw.optics", "accelhw.wire", "accelhw.link", "accelhw.fault",
+    "acceld.health", "acceld.health.report",
+)  # fmt: skip
 WORLD = {
     "asyncio", "fcntl", "grpc", "multiprocessing", "pyroute2", "random", "secrets", "select",
     "selectors", "signal", "socket", "sqlite3", "subprocess", "threading", "time",
