@@ -12,6 +12,7 @@ from accelhw.model.profile import load_profile
 from accelhw.optics.bank import BankFull, LaneBank
 from accelhw.optics.causes import CAUSES, LANE_CAUSES
 from accelhw.optics.heat import nominal_case_c
+from accelhw.optics.monitor import power_reading_dbm
 
 from .conftest import World, narrow
 
@@ -277,3 +278,27 @@ def test_every_cause_has_a_place() -> None:
         assert world.bank.causes.array(name).sum() == 0
     with pytest.raises(KeyError):
         world.bank.causes.array("no such cause")
+
+
+def test_registers_read_what_is_there_now_whatever_moved() -> None:
+    world = World(load_profile("dr8"), ports=4)
+    bank = world.bank
+    steps = {
+        "noise": lambda: (world.run(1, 1), bank.sense()),
+        "dirt": lambda: world.cause("rx_path_loss_db", 3.0, port=1, lane=2),
+        "wear": lambda: world.cause("laser_wear_ratio", 0.6, port=2, lane=slice(None)),
+        "a monitor": lambda: world.cause("rx_monitor_error_db", -2.0, port=0, lane=5),
+        "darkness": lambda: world.cause("laser_dead", 1, port=3, lane=7),
+        "heat": lambda: (world.cause("tec_rise_c", 5.0, port=0), world.run(30)),
+    }
+    for what, happens in steps.items():
+        happens()
+        read, tx, rx = bank.readings(), bank.tx, bank.rx
+        sent = power_reading_dbm(tx.power_dbm, bank.tx_monitor.error_db)
+        seen = power_reading_dbm(bank.seen_rx_dbm(np.arange(4)), bank.rx_monitor.error_db)
+        assert np.array_equal(read.tx_power_dbm, sent), what
+        assert np.array_equal(read.rx_power_dbm, seen), what
+        assert np.allclose(read.tx_bias_ma, tx.bias_ma, atol=0.001), what
+        assert np.allclose(read.laser_temp_c, tx.laser_c, atol=1 / 512), what
+        assert np.array_equal(read.margin_db, np.where(rx.lit, rx.margin_db, 0.0)), what
+        assert np.array_equal(read.pre_fec_ber, np.where(rx.lit, rx.ber, 0.0)), what

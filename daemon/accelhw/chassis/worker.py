@@ -244,6 +244,8 @@ class CardRunner:
             self._loop.call_at(max(now_ns, self._shown_ns + SHOW_NS), self._show)
         for runner in self._runners:
             runner.arm()
+        if self.has_progress:
+            self._worker.watch_progress(now_ns)
         if memory.busy:
             self._loop.soon(self.work)
         deadline_ns = memory.next_deadline_ns() if memory.active else None
@@ -297,6 +299,11 @@ class CardRunner:
         more = self.card.memory.pump(now_ns)
         self.settle(now_ns)
         return more
+
+    @property
+    def has_progress(self) -> bool:
+        """Something runs here that somebody may watch."""
+        return self.card.memory.active or bool(self._tests)
 
     def send_progress(self, now_ns: int) -> None:
         self._progress_turn ^= True
@@ -516,6 +523,7 @@ class Worker:
             card.name: CardRunner(self, card, index) for index, card in enumerate(start.cards)
         }
         self._transfers: dict[str, CardRunner] = {}
+        self._progress_armed = False
         self.loop.add_reader(channel.fileno(), self._on_control)
         now_ns = monotonic_ns()
         for resumed in start.transfers:
@@ -526,7 +534,6 @@ class Worker:
         for runner in self._cards.values():
             runner.power_on(now_ns)
         self._tick(now_ns)
-        self._progress(now_ns)
         self.send(WorkerReady())
 
     def run(self) -> None:
@@ -618,10 +625,18 @@ class Worker:
         self._row["beat_ns"] = now_ns
         self.banks.advance(now_ns)
 
+    def watch_progress(self, now_ns: int) -> None:
+        """Tell of transfers and tests from now on, for as long as some run."""
+        if not self._progress_armed:
+            self._progress_armed = True
+            self.loop.call_at(now_ns + PROGRESS_NS, self._progress)
+
     def _progress(self, now_ns: int) -> None:
-        self.loop.call_at(now_ns + PROGRESS_NS, self._progress)
+        self._progress_armed = False
         for runner in self._cards.values():
             runner.send_progress(now_ns)
+            if runner.has_progress:
+                self.watch_progress(now_ns)
 
 
 def receive_start(channel: LoopChannel[ToWorker]) -> tuple[WorkerStart, Sequence[ToWorker]]:

@@ -8,6 +8,7 @@ cause and then calls `light_moved`; nothing sets a figure behind the chain.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -19,7 +20,7 @@ from accelhw.link.newest import Newest
 from accelhw.model.config import Fibre
 from accelhw.model.link import LinkMode, LinkState, PeerId, Reason
 from accelhw.model.profile import Profile
-from accelhw.optics import ber, chance, fec, monitor
+from accelhw.optics import chance, fec
 from accelhw.optics.bank import LaneBank
 from accelhw.optics.causes import CARD_CAUSES, LANE_CAUSES, Causes
 from accelhw.optics.counters import FECS
@@ -35,6 +36,7 @@ CARRIER_BEAT_NS = 500_000_000
 CARRIER_TIMEOUT_NS = 1_600_000_000  # then the fibre is dark
 SETTLE_MIN_S, SETTLE_MAX_S = 0.1, 0.3  # laser and ring heater, from off to in their window
 WAVELENGTH_STEP_PM = 10  # finer shifts are not told
+NEVER = -1
 
 
 def generator(seed: int, port: PeerId, lane: int, purpose: str) -> np.random.Generator:
@@ -67,7 +69,12 @@ class OpticalEngine:
         names = ((seed, me.card, me.oe, lane, "settle") for lane in range(self.lanes))
         spread = chance.uniform(chance.keys(names), 0)
         self._settle_ns: Floats = 1e9 * (SETTLE_MIN_S + (SETTLE_MAX_S - SETTLE_MIN_S) * spread)
+        self._settled_ns = 0  # when the slowest lane has had its time to settle
         self._on_ns = 0
+        # What was made of the light when it had moved so often, as it seldom moves
+        self._masks: tuple[int, tuple[int, int]] = (NEVER, (0, 0))
+        self._lasers: tuple[int, tuple[int, int]] = (NEVER, (0, 0))
+        self._quality: tuple[int, LaneQuality] = (NEVER, LaneQuality((), ()))
         # The far transmitter, as the fibre told
         self._far_lights: tuple[LaneLight, ...] | None = None
         self._newest = Newest()
@@ -79,6 +86,7 @@ class OpticalEngine:
         self._used_lanes: tuple[int, ...] = ()
         self._frames = Strikes(generator(seed, me, 0, "frames"))
         self.strike: Callable[[int], Sequence[int]] = self._frames.strike
+        self._lights_moves = NEVER
         self._carrier_lights: tuple[LaneLight, ...] = ()
         self._carrier_key: tuple[bytes, ...] | None = None
         self._sent_ns = 0
@@ -129,14 +137,19 @@ class OpticalEngine:
     def set_transmit(self, on: bool, now_ns: int) -> None:
         if on and not self.laser_on.all():
             self._on_ns = now_ns
+            self._settled_ns = now_ns + math.ceil(self._settle_ns.max())
         self.bank.set_transmit(self.port, on)
         self.bank.settle(now_ns, self.port)
 
     def transmitter(self, now_ns: int) -> tuple[int, int]:
         """Masks of own lanes: settled (power in its window, ring locked), and broken."""
-        broken = self.bank.tx.fault[self.port] | self.laser_fault
-        settled = self.laser_on & ~broken & (now_ns - self._on_ns >= self._settle_ns)
-        return _mask(settled), _mask(broken)
+        moves = self._moves
+        if self._lasers[0] != moves:
+            broken = self.bank.tx.fault[self.port] | self.laser_fault
+            settled = self.laser_on & ~broken & (now_ns - self._on_ns >= self._settle_ns)
+            settles = now_ns < self._settled_ns
+            self._lasers = NEVER if settles else moves, (_mask(settled), _mask(broken))
+        return self._lasers[1]
 
     def shape(self, penalty_db: Sequence[float]) -> None:
         """What the transmit taps leave uncompensated, per own lane; it travels with the light."""
@@ -153,6 +166,9 @@ class OpticalEngine:
         )
 
     def _lights(self) -> tuple[LaneLight, ...]:
+        if self._lights_moves == (moves := self._moves):
+            return self._carrier_lights
+        self._lights_moves = moves
         tx, port = self.bank.tx, self.port
         figures, lane = self.profile.laser, self.profile.lane
         shift_nm = figures.wavelength_nm_per_k * (tx.laser_c[port] - tx.nominal_c)
@@ -227,14 +243,24 @@ class OpticalEngine:
         deadline = self.dark_deadline_ns()
         if deadline is not None and now_ns >= deadline:
             self.go_dark(now_ns)
-        return _mask(self.lit), _mask(self.locked)
+        if self._masks[0] != (moves := self._moves):
+            self._masks = moves, (_mask(self.lit), _mask(self.locked))
+        return self._masks[1]
 
     def worst_lane(self) -> int:
         """Of those in use, the one with the most errors."""
         return max(self._used_lanes, key=lambda lane: float(self.ber[lane]), default=0)
 
     def quality(self) -> LaneQuality:
-        return LaneQuality(tuple(self.margin_db.tolist()), tuple(self.ber.tolist()))
+        """The same value again, while the light does not move."""
+        if self._quality[0] != (moves := self._moves):
+            margin_db, ber = self.margin_db.tolist(), self.ber.tolist()
+            self._quality = moves, LaneQuality(tuple(margin_db), tuple(ber))
+        return self._quality[1]
+
+    @property
+    def _moves(self) -> int:
+        return int(self.bank.moves[self.port])
 
     # ---- causes ------------------------------------------------------------------------------
 
@@ -328,18 +354,14 @@ class OpticalEngine:
     def write_rows(self, rows: NDArray[np.void]) -> None:
         """Write this port's rows of the lane table, in place. Powers are what monitors read."""
         bank, port = self.bank, self.port
-        tx, rx = bank.tx, bank.rx
-        lit, q = self.lit, self.q
-        seen = bank.seen_rx_dbm(np.array([port]))[0]
-        rows["tx_power_dbm"] = monitor.power_reading_dbm(
-            self.tx_dbm, bank.tx_monitor.error_db[port]
-        )
-        rows["rx_power_dbm"] = monitor.power_reading_dbm(seen, bank.rx_monitor.error_db[port])
-        rows["tx_bias_ma"] = monitor.stepped(self.bias_ma, monitor.BIAS_STEP_MA)
-        rows["margin_db"] = np.where(lit, self.margin_db, 0.0)
-        rows["q"] = q
-        rows["snr_db"] = np.where(lit, ber.snr_db(np.maximum(q, 1e-9), self.modulation), 0.0)
-        rows["pre_fec_ber"] = np.where(lit, self.ber, 0.0)
+        tx, read = bank.tx, bank.readings()
+        rows["tx_power_dbm"] = read.tx_power_dbm[port]
+        rows["rx_power_dbm"] = read.rx_power_dbm[port]
+        rows["tx_bias_ma"] = read.tx_bias_ma[port]
+        rows["margin_db"] = read.margin_db[port]
+        rows["q"] = self.q
+        rows["snr_db"] = read.snr_db[port]
+        rows["pre_fec_ber"] = read.pre_fec_ber[port]
         rows["rx_bits"] = self.rx_bits
         rows["pre_fec_errors"] = self.errors
         rows["los_count"] = self.los_count
@@ -347,18 +369,14 @@ class OpticalEngine:
         rows["peer_lane"] = self._peer_lane
         rows["inverted"] = self._inverted
         rows["tx_on"] = tx.lit[port]
-        rows["los"] = ~lit
-        rows["lol"] = ~rx.locked[port]
+        rows["los"] = ~self.lit
+        rows["lol"] = ~self.locked
         rows["used"] = bank.counters.used[port]
-        rows["fitted_margin"] = lit
-        rows["laser_temp_c"] = monitor.stepped(tx.laser_c[port], monitor.TEMPERATURE_STEP_C)
+        rows["fitted_margin"] = self.lit
+        rows["laser_temp_c"] = read.laser_temp_c[port]
         rows["laser_wear_ratio"] = tx.wear_ratio[port]
         rows["tec_current_ratio"] = tx.cooler_ratio[port]
         rows["heater_mw"] = tx.heater_mw[port]
-
-    @property
-    def modulation(self) -> str:
-        return self.profile.lane.modulation
 
     def write_port(self, row: np.void) -> None:
         """Write the FEC columns of this port's row."""

@@ -27,6 +27,7 @@ class Receiver:
     locked: int = 0
     passing: int = 0  # good enough to come up
     quality: LaneQuality | None = None
+    _judged_by: str | None = None  # the code whose limits `passing` goes by
     _strikes: int = 0
     _struck_ns: int = 0
 
@@ -40,6 +41,9 @@ class Receiver:
         return self.hears & self.passing
 
     def measure(self, quality: LaneQuality) -> None:
+        if quality is self.quality and self.fec == self._judged_by:
+            return
+        self._judged_by = self.fec
         limit, margin = BER_LIMIT[self.fec], MARGIN_MIN_DB.get(self.fec, -math.inf)
         self.quality = quality
         self.passing = sum(

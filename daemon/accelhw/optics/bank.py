@@ -23,12 +23,13 @@ from accelhw.optics.counters import FECS, Counters
 from accelhw.optics.flags import FlagBank, unless
 from accelhw.optics.heat import Heat
 from accelhw.optics.monitor import (
-    DARK_DBM,
     SUPPLY_STEP_V,
     TEMPERATURE_STEP_C,
     Monitors,
+    seen_dbm,
     stepped,
 )
+from accelhw.optics.readings import Readings
 from accelhw.optics.receiver import Receivers
 from accelhw.optics.transmitter import Transmitters
 
@@ -72,11 +73,13 @@ class LaneBank:
         self.counters = Counters(profile, ports, shaped, self.rx)
         self.tx_monitor = Monitors((ports, lanes))
         self.rx_monitor = Monitors((ports, lanes))
+        self.moves: NDArray[np.int64] = np.zeros(ports, np.int64)  # of a port's light, ever
         thresholds = profile.thresholds
         self.flags = FlagBank(LANE_FLAGS, (ports, lanes), LANE_QUANTITIES, thresholds)
         self.card_flags = FlagBank(CARD_FLAGS, (cards,), CARD_QUANTITIES, thresholds)
         self.ports = 0  # in use
         self.cards: dict[str, int] = {}
+        self._readings = Readings(profile.lane.modulation, (ports, lanes))
         self._shaped = shaped
         self._capacity = ports, cards
         self._card_of: Ports = np.zeros(ports, np.intp)
@@ -238,6 +241,14 @@ class LaneBank:
         if elapsed_s > 0.0:
             self.tx_monitor.move(elapsed_s)
             self.rx_monitor.move(elapsed_s)
+            self._readings.expire(slice(None))
+
+    def readings(self) -> Readings:
+        """What registers read, as of the last step and `sense`."""
+        self._readings.refresh(
+            self.tx, self.rx, self.tx_monitor, self.rx_monitor, self._shaped.rx_monitor_error_db
+        )
+        return self._readings
 
     def count(self, port: int, now_ns: int) -> None:
         """Counters of one port up to now, and what changed there."""
@@ -305,6 +316,8 @@ class LaneBank:
             return NOBODY
         sending, hearing = ports[self._tx_marked[ports]], ports[self._rx_marked[ports]]
         self._tx_marked[ports] = self._rx_marked[ports] = False
+        self.moves[ports] += 1
+        self._readings.expire(ports)
         if len(sending):
             self.tx.update(sending, self.heat.noticed_c[self._card_of])
             self._watch_transmitters(sending)
@@ -381,9 +394,7 @@ class LaneBank:
 
     def seen_rx_dbm(self, ports: Ports) -> Floats:
         """What the Rx monitors read, but for their noise: the light and their own error."""
-        power = self.rx.power_dbm[ports]
-        error = self._shaped.rx_monitor_error_db[ports]
-        return np.where(power > DARK_DBM, np.maximum(power + error, DARK_DBM), DARK_DBM)
+        return seen_dbm(self.rx.power_dbm[ports], self._shaped.rx_monitor_error_db[ports])
 
 
 _LAUNCH, _TX_MONITOR, _RX_MONITOR, _ERRORS = range(4)

@@ -53,5 +53,10 @@ def power_reading_dbm(power_dbm: ArrayLike, error_db: ArrayLike) -> Floats:
     return budget.dbm(np.maximum(stepped(seen_mw, POWER_STEP_MW), POWER_STEP_MW))
 
 
+def seen_dbm(power_dbm: Floats, error_db: Floats) -> Floats:
+    """What an Rx monitor reads, but for its noise: the light and the monitor's own error."""
+    return np.where(power_dbm > DARK_DBM, np.maximum(power_dbm + error_db, DARK_DBM), DARK_DBM)
+
+
 def stepped(value: ArrayLike, step: float) -> Any:
     return np.round(np.asarray(value, np.float64) / step) * step

@@ -209,8 +209,8 @@ class LinkPair:
     def break_laser(self, name: str, *lanes: int, broken: bool = True) -> None:
         """Lasers of this end go out, or are replaced."""
         self.ends[name].engine.laser_fault[list(lanes)] = broken
-        self._look_at_lasers(self.ends[name])
         self._light_moved(name)
+        self._look_at_lasers(self.ends[name])
         self._send_carrier(name)
 
     def unlock(self, name: str, *lanes: int, unlocked: bool = True) -> None:

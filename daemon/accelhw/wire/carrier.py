@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import struct
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from accelhw.model.link import DownReason, LinkState, PeerId
@@ -118,15 +119,19 @@ class CarrierMessage:
                 LinkState(state),
                 unpack_reason(reason),
                 unpack_lane(reason_lane),
-                tuple(
-                    LaneLight(_flag(on), marker, power, extinction, penalty, wavelength)
-                    for on, marker, power, extinction, penalty, wavelength in _LANE.iter_unpack(
-                        data[fixed_end:]
-                    )
-                ),
+                _decode_lanes(data[fixed_end:]),
             )
         except ValueError as error:
             raise MalformedFrame(f"no carrier message: {error}") from None
+
+
+@lru_cache(256)
+def _decode_lanes(data: bytes) -> tuple[LaneLight, ...]:
+    """Light seldom changes from beat to beat: then the same values as before serve again."""
+    return tuple(
+        LaneLight(_flag(on), marker, power, extinction, penalty, wavelength)
+        for on, marker, power, extinction, penalty, wavelength in _LANE.iter_unpack(data)
+    )
 
 
 def _flag(value: int) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+from functools import lru_cache
 
 from accelhw.model.ids import NAME
 from accelhw.model.link import DownReason, PeerId
@@ -12,8 +13,10 @@ IDENTITY = struct.Struct("!8sH31s")
 NO_LANE = 0xFF
 LANES_MAX = 64  # lane sets travel as 64-bit masks
 OE_MAX = 0xFFFF
+PEERS_REMEMBERED = 512  # few talk, and each says its name in every frame
 
 
+@lru_cache(PEERS_REMEMBERED)
 def check_peer(peer: PeerId) -> None:
     """Raises ValueError for an identity that cannot be sent."""
     chassis = peer.chassis
@@ -27,6 +30,7 @@ def pack_peer(peer: PeerId) -> bytes:
     return IDENTITY.pack(bytes.fromhex(peer.chassis), peer.oe, peer.card.encode())
 
 
+@lru_cache(PEERS_REMEMBERED)
 def unpack_peer(data: bytes) -> PeerId:
     """Raises MalformedFrame on a card that is no name."""
     chassis, oe, card = IDENTITY.unpack(data)
