@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from accelhw.fault.catalogue import CATALOGUE
-from accelhw.fault.kinds import FaultKind, Where
+from accelhw.fault.kinds import Effect, FaultKind, Where
 from accelhw.fault.request import incoming_db
 from accelhw.fault.shapes import ShapeKind
 from accelhw.optics.causes import CAUSES, Causes
@@ -62,10 +62,7 @@ def _kind(kind: FaultKind) -> Iterator[str]:
     shape = kind.shape
     yield f"### {kind.id}\n"
     yield f"{kind.summary}\n"
-    causes = [
-        f"`{effect.cause}` {effect.amount:g}{' of the supply' if effect.of_supply else ''}"
-        for effect in kind.effects
-    ]
+    causes = [_cause(effect) for effect in kind.effects]
     causes += [f"then `{effect.cause}` {effect.after:g}" for effect in kind.effects if effect.after]
     causes += [f"lanes {kind.crossing}"] if kind.crossing else []
     yield f"- causes: {', '.join(causes)}"
@@ -77,6 +74,12 @@ def _kind(kind: FaultKind) -> Iterator[str]:
     if incoming_db(kind):
         yield "- takes `--target-ber`"
     yield f"- source: {kind.source}\n"
+
+
+def _cause(effect: Effect) -> str:
+    text = f"`{effect.cause}` {effect.amount:g}{' of the supply' if effect.of_supply else ''}"
+    others = [f"{amount:g} on lanes with FEC {fec}" for fec, amount in effect.by_fec]
+    return f"{text} ({', '.join(others)})" if others else text
 
 
 def _causes() -> Iterator[tuple[str, str, str]]:

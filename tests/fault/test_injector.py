@@ -49,8 +49,8 @@ def test_a_shared_part_takes_its_whole_group() -> None:
 
 def test_a_scale_makes_bursts_more_frequent_not_worse() -> None:
     causes = injected(fault("burst_errors", scale=10.0)).lane_causes(0, LANES, 0)
-    assert causes["burst_good_to_bad"][0] == pytest.approx(1e-6)
-    assert causes["burst_ber_bad"][0] == 1e-2
+    assert causes["burst_good_to_bad"][0] == pytest.approx(1e-5)
+    assert causes["burst_ber_bad"][0] == 1.3e-3
 
 
 def test_a_fault_of_a_port_takes_all_lanes_unless_some_are_named() -> None:

@@ -293,17 +293,40 @@ def test_cdr_unlock(bench: Benches) -> None:
     link.heals()
 
 
-def test_burst_errors(bench: Benches) -> None:
-    link = bench()
+@pytest.mark.parametrize("profile", ["dr8", "single"])
+def test_burst_errors(bench: Benches, profile: str) -> None:
+    link = bench(profile)
+    link.inject("burst_errors")
+    near, far = link.run(60)
+    before = link.before[NEAR]
+    assert (near.ber < 1e-6).all()  # the mean looks well
+    lost = int(near.port["fec_uncorrectable"])
+    assert 5 < lost < 1000  # some, over a minute
+    bins, t = near.port["fec_bins"] - before.port["fec_bins"], int(near.port["fec_t"])
+    assert (bins[t - 1 : t + 1] > lost / 10).all()  # a tail that even errors never have
+    assert (before.port["fec_bins"][t - 1 :] == 0).all()
+    assert bins[0] > 1e8
+    np.testing.assert_allclose(near.margin, before.margin, atol=0.02)  # the light is what it was
+    assert far.port["fec_uncorrectable"] == 0
+    for now in (near, far):
+        assert (now.state, now.port["downs"], now.port["recoveries"]) == (UP, 0, 0)
+        assert now.port["fec_lock_losses"] == 0
+    link.heals()
+
+
+def test_burst_errors_without_fec(bench: Benches) -> None:
+    link = bench("oio")
     link.inject("burst_errors")
     near, far = link.run(10)
-    assert (near.ber < 1e-7).all()  # the mean looks well
-    assert near.port["fec_uncorrectable"] > 100
-    bins = near.port["fec_bins"]
-    assert bins[0] > 1e8
-    assert bins[5:12].sum() < near.port["fec_uncorrectable"] / 10  # a gap before the overflow
-    assert change(near.rx, link.before[NEAR].rx) == about(*[0.0] * 8)
-    assert far.port["fec_uncorrectable"] == 0
+    before = link.before[NEAR]
+    wrong = near.lanes["pre_fec_errors"] - before.lanes["pre_fec_errors"]
+    assert (wrong > 10).all()
+    assert (near.ber < 1e-9).all()
+    assert (near.ber > 100 * before.ber).all()
+    np.testing.assert_allclose(near.margin, before.margin, atol=0.02)  # the light is what it was
+    assert far.lanes["pre_fec_errors"].tolist() == link.before[FAR].lanes["pre_fec_errors"].tolist()
+    for now in (near, far):
+        assert (now.state, now.port["downs"], now.port["recoveries"]) == (UP, 0, 0)
     link.heals()
 
 

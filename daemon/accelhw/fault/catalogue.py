@@ -231,14 +231,17 @@ _KINDS = (
         Where.PORT,
         "Errors come in bursts, between long spells without any.",
         (
-            Effect("burst_ber_bad", 1e-2),
-            Effect("burst_good_to_bad", 1e-7),
+            # One word in 400 of a burst is lost, so three in a row, which cost the FEC its lock,
+            # take hours. Without FEC: ten bits a burst, and a mean BER below 1e-9.
+            Effect("burst_ber_bad", 1.3e-3, by_fec=(("kr4", 4.5e-4), ("none", 1e-4))),
+            Effect("burst_good_to_bad", 1e-6, by_fec=(("none", 1e-7),)),
             Effect("burst_bad_to_good", 0.05),
         ),
-        near="mean BER low, yet uncorrectable words and replays in clusters; powers as before",
+        near="mean BER low, the upper FEC bins fill, uncorrectable words and replays now and then;"
+        " without FEC replays in clusters; powers as before, the link stays",
         far="nothing",
         repair="look for what happens at those times: supply, neighbours, a loose shield",
-        source="Gilbert-Elliott chain, stepped a codeword; values by choice",
+        source="Gilbert-Elliott chain, stepped a codeword: 20 codewords a burst; " + _CHOICE,
     ),
     # ---- card ----
     FaultKind(

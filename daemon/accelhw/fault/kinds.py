@@ -44,18 +44,24 @@ class Crossing(StrEnum):
 @dataclass(frozen=True, slots=True)
 class Effect:
     """A cause and how much of it is added at full strength; `after` is what stays of it when a
-    passing shape is over. Units are in the name of the cause; 1 switches a condition on."""
+    passing shape is over. Units are in the name of the cause; 1 switches a condition on.
+
+    What bursts of errors do depends on the code that meets them: `by_fec` has the amounts for lanes
+    whose own FEC is one of those, and `amount` is for all others.
+    """
 
     cause: str
     amount: float
     after: float = 0.0
     of_supply: bool = False  # the amount is a share of the optics' supply voltage
+    by_fec: tuple[tuple[str, float], ...] = ()
 
     def on(self, profile: Profile) -> Effect:
         """The same, in the unit of its cause."""
-        if not self.of_supply:
-            return self
-        return replace(self, amount=self.amount * profile.thermal.supply_v, of_supply=False)
+        amount = dict(self.by_fec).get(profile.lane.fec, self.amount)
+        if self.of_supply:
+            amount *= profile.thermal.supply_v
+        return replace(self, amount=amount, of_supply=False, by_fec=())
 
 
 @dataclass(frozen=True, slots=True)
