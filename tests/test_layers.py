@@ -51,9 +51,18 @@ ROOMS: dict[str, tuple[str, ...]] = {
     "acceld.sockets": ("acceld.errors",),
     "acceld.config": ("acceld.errors", "acceld.paths", "accelhw.model"),
     "acceld.store": (*COMMON, "accelhw.model"),
-    "acceld.host": (*COMMON, "acceld.store", "accelhw.model", "accelhw.interface"),
+    "acceld.host.snapshot": ("acceld.host.frameloss", "accelhw.model", "accelhw.interface"),
+    "acceld.health": ("acceld.host.snapshot", "accelhw.model"),
+    "acceld.host": (*COMMON, "acceld.store", "acceld.health", "accelhw.model", "accelhw.interface"),
     "acceld.fields": ("acceld.host", "accelhw.model"),
-    "acceld.service": (*COMMON, "acceld.fields", "acceld.host", "accelhw.model", "accel.v1"),
+    "acceld.service": (
+        *COMMON,
+        "acceld.fields",
+        "acceld.health",
+        "acceld.host",
+        "accelhw.model",
+        "accel.v1",
+    ),
     "acceld.telemetry": (*COMMON, "acceld.fields", "acceld.host", "accelhw.model"),
     "acceld": ("acceld", "accelhw.model", "accelhw.interface", "accel"),  # app.py, demo.py, ...
     # What talks to it.
@@ -64,7 +73,7 @@ ROOMS: dict[str, tuple[str, ...]] = {
 # Rooms that meet no clock, socket, thread or chance that was not handed to them.
 PURE = (
     "accelhw.model", "accelhw.optics", "accelhw.wire", "accelhw.link", "accelhw.fault",
-    "acceld.health", "acceld.health.report",
+    "acceld.health",
 )  # fmt: skip
 WORLD = {
     "asyncio", "fcntl", "grpc", "multiprocessing", "pyroute2", "random", "secrets", "select",

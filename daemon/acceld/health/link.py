@@ -172,7 +172,7 @@ def _lane_list(lanes: list[int]) -> str:
 
 
 def _mode(port: PortSnapshot, scene: Scene) -> Iterator[Reason]:
-    mode, best = used_mode(port), port.profile.lane.modes[0]
+    mode, best = port.mode, port.profile.lane.modes[0]
     if mode is None or mode == best:
         return
     text = (
@@ -181,12 +181,6 @@ def _mode(port: PortSnapshot, scene: Scene) -> Iterator[Reason]:
     )
     state = TRAINING if _in_grace(port, scene) else WARNING
     yield reason("SLOWER_MODE", state, place(port), text)
-
-
-def used_mode(port: PortSnapshot) -> words.LinkMode | None:
-    number = int(port.row["mode"])
-    known = port.state.carries_data and 0 < number <= len(words.MODES)
-    return words.MODES[number - 1] if known else None
 
 
 def _wiring(port: PortSnapshot, scene: Scene) -> Iterator[Reason]:
@@ -224,6 +218,8 @@ def _fec(port: PortSnapshot, scene: Scene) -> Iterator[Reason]:
             f"{int(tail.sum())} codewords needed {first} or more of {limit} symbols corrected in"
             f" {RECENT_TEXT}, at worst {most}"
         )
+        if lost_ratio := port.predicted_frame_loss:
+            text += f"; {lost_ratio:.0e} of large frames are to be lost"
         yield reason("FEC_TAIL_GROWING", WARNING, place(port), text)
 
 
@@ -243,5 +239,5 @@ def capability(port: PortSnapshot) -> Capability:
 
 
 def standing(port: PortSnapshot) -> Standing:
-    mode = used_mode(port)
-    return Standing(int(port.row["width"]), str(mode) if mode else "", port.capacity_gbit_per_s)
+    mode = str(port.mode) if port.mode is not None and port.state.carries_data else ""
+    return Standing(int(port.row["width"]), mode, port.capacity_gbit_per_s)

@@ -126,11 +126,23 @@ def whole(
     capability: Capability | None = None,
     standing: Standing | None = None,
 ) -> Health:
-    """An object whose state follows from its reasons and parts."""
+    """An object whose state follows from its reasons and parts. Where all that is unwell of it
+    has its cause elsewhere, so has the whole."""
     ordered = tuple(sorted(reasons, key=lambda reason: -reason.state.rank))
     own = tuple(reason.state for reason in ordered)
     if own and all(state is HealthState.ABSENT for state in own) and not parts:
         state = HealthState.ABSENT
     else:
         state = worst((*own, *(part.state for part in parts)))
+    if cause is None and not any(one.is_unwell for one in own):
+        cause = _elsewhere(place, parts)
     return Health(place, state, ordered, cause, parts, capability, standing)
+
+
+def _elsewhere(place: Place, parts: tuple[Health, ...]) -> Place | None:
+    unwell = [part for part in parts if part.state.is_unwell]
+    causes = [part.cause for part in unwell if part.cause is not None]
+    inside = {place, *(part.place for part in parts)}
+    if not causes or len(causes) < len(unwell) or inside.intersection(causes):
+        return None
+    return causes[0]

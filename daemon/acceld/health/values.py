@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from acceld.health.report import Health, HealthState, Kind
+from acceld.host.snapshot import HealthSample
 
 # 0 is well. What is absent has no value.
 VALUES = {
@@ -14,29 +14,33 @@ VALUES = {
     HealthState.WARNING: 2,
     HealthState.CRITICAL: 3,
 }
+NAMELESS = (Kind.HOST, Kind.DAEMON)
 
 
-@dataclass(frozen=True, slots=True)
-class HealthValue:
-    labels: tuple[tuple[str, str], ...]  # kind, then card, oe, lane or worker
-    value: int
+def health_samples(report: Health) -> tuple[HealthSample, ...]:
+    """Of every object but lanes that are well, or whose trouble another object names. What is
+    wrong with a worker is told of the host."""
+    return tuple(_samples(report))
 
 
-def health_values(report: Health) -> Iterator[HealthValue]:
-    """Of every object but lanes that are well, or whose trouble another object names."""
+def _samples(report: Health) -> Iterator[HealthSample]:
     for health in report.walk():
-        if health.state not in VALUES:
+        kind = health.place.kind
+        if health.state not in VALUES or kind is Kind.WORKER:
             continue
-        if health.place.kind is Kind.LANE and not (health.reasons and health.state.is_unwell):
+        if kind is Kind.LANE and not (health.reasons and health.state.is_unwell):
             continue
-        yield HealthValue(_labels(health), VALUES[health.state])
+        subject = "" if kind in NAMELESS else health.place.address
+        yield HealthSample(kind.value, subject, VALUES[health.state], _codes(health))
 
 
-def _labels(health: Health) -> tuple[tuple[str, str], ...]:
-    kind, address = health.place.kind, health.place.address
-    if kind is Kind.WORKER:
-        return ("kind", kind.value), ("worker", address.removeprefix("worker"))
-    if kind in (Kind.HOST, Kind.DAEMON):
-        return (("kind", kind.value),)
-    names = ("card", "oe", "lane")
-    return ("kind", kind.value), *zip(names, address.split("/"), strict=False)
+def _codes(health: Health) -> tuple[str, ...]:
+    told = [health] if health.place.kind is not Kind.HOST else [health, *_workers(health)]
+    codes = [
+        one.code for each in told for one in each.reasons if one.state is not HealthState.ABSENT
+    ]
+    return tuple(dict.fromkeys(codes))
+
+
+def _workers(host: Health) -> list[Health]:
+    return [part for part in host.parts if part.place.kind is Kind.WORKER]

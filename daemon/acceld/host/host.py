@@ -6,7 +6,6 @@ import asyncio
 import os
 import time
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +17,7 @@ from acceld.host.diag import Diags
 from acceld.host.events import EventLog
 from acceld.host.faults import Faults
 from acceld.host.hardware import Attachment, Hardware
+from acceld.host.health import HealthWatch
 from acceld.host.links import Links
 from acceld.host.memory_broker import MemoryBroker
 from acceld.host.operations import Operations
@@ -25,7 +25,6 @@ from acceld.host.regions import Regions
 from acceld.host.snapshot import (
     CardFacts,
     CardSnapshot,
-    HealthSample,
     HostSnapshot,
     PortSnapshot,
     Scrapes,
@@ -69,9 +68,7 @@ class Host:
         self.version = version
         self.started_ns = time.time_ns()
         self.metrics_address = ""
-        self.scrapes = Scrapes()
-        # The rollup of health over a snapshot that has none yet; set by who has one.
-        self.health_of: Callable[[HostSnapshot], tuple[HealthSample, ...]] = lambda snapshot: ()
+        self.scrapes: Callable[[], Scrapes] = Scrapes  # what they have cost; set by who scrapes
         self.hardware = Hardware()
         self.regions = Regions(self.hardware, store)
         self.transfers = Transfers(self.hardware, store, self.regions)
@@ -80,6 +77,7 @@ class Host:
         self.diags = Diags(self.hardware)
         self.faults = Faults(self.hardware)
         self.events = EventLog(self.hardware, store, says_events)
+        self.health = HealthWatch(self.snapshot, self.hardware, self.events)
         self.broker = MemoryBroker(memory_socket)
         self.events.listeners.append(self._on_event)
 
@@ -222,7 +220,7 @@ class Host:
             if attachment
             else ()
         )
-        snapshot = HostSnapshot(
+        return HostSnapshot(
             version=self.version,
             daemon_pid=os.getpid(),
             daemon_started_ns=self.started_ns,
@@ -241,9 +239,9 @@ class Host:
             metrics_address=self.metrics_address,
             faults=self.faults.active(),
             store_bytes=self.store.size_bytes,
-            scrapes=self.scrapes,
+            scrapes=self.scrapes(),
+            health=self.health.samples,
         )
-        return replace(snapshot, health=self.health_of(snapshot))
 
     def _card_snapshot(self, attachment: Attachment, card: CardFacts) -> CardSnapshot:
         row, ports, lanes = attachment.tables.copy_card(

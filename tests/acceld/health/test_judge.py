@@ -7,7 +7,7 @@ import pytest
 from acceld.health.history import CHASSIS_NS, RETRAIN_NS, START_NS
 from acceld.health.reasons import REASONS
 from acceld.health.report import Health, HealthState, Kind
-from acceld.health.values import health_values
+from acceld.health.values import health_samples
 from accelhw.interface import tables
 from accelhw.model.flag import CARD_FLAGS, CONDITIONS, LANE_FLAGS, LEVELS
 from accelhw.model.link import NEXT_ACTION, DownReason, LinkState
@@ -48,6 +48,8 @@ def test_a_cut_fibre_is_one_reason_of_one_link_and_both_ends_are_critical(rack: 
     lane = at(report, Kind.LANE, "card1/oe0/lane5")
     assert (lane.state, lane.reasons, str(lane.cause)) == (HealthState.CRITICAL, (), "card0/oe0")
     assert report.state is HealthState.CRITICAL
+    card = at(report, Kind.CARD, "card1")  # Nothing is wrong with it but that link.
+    assert (card.state, str(card.cause)) == (HealthState.CRITICAL, "card0/oe0")
 
 
 def test_the_end_that_blames_its_peer_leaves_the_word_to_it(rack: Rack) -> None:
@@ -351,20 +353,22 @@ def test_every_reason_has_a_state_that_the_table_allows(rack: Rack) -> None:
 # ---- numbers for a scrape ------------------------------------------------------------------------
 
 
-def test_values_say_each_object_but_lanes_only_when_they_are_the_cause(rack: Rack) -> None:
+def test_samples_are_of_each_object_but_lanes_only_where_they_are_the_cause(rack: Rack) -> None:
     rack.settled()
     rack.flag("card0/oe0", "rx_power_low_warning", 2)
-    values = {v.labels: v.value for v in health_values(rack.pass_s(1))}
-    lane = (("kind", "lane"), ("card", "card0"), ("oe", "oe0"), ("lane", "lane2"))
-    assert values[lane] == 2
-    assert values[(("kind", "host"),)] == 2
-    assert values[(("kind", "link"), ("card", "card0"), ("oe", "oe0"))] == 0
-    assert (("kind", "link"), ("card", "card0"), ("oe", "oe1")) not in values  # absent
-    assert sum(labels[0] == ("kind", "lane") for labels in values) == 1
+    samples = {(s.kind, s.subject): s for s in health_samples(rack.pass_s(1))}
+    lane = samples["lane", "card0/oe0/lane2"]
+    assert (lane.value, lane.reasons) == (2, ("RX_POWER_LOW",))
+    assert samples["host", ""].value == 2
+    assert samples["link", "card0/oe0"].value == 0
+    assert ("link", "card0/oe1") not in samples  # absent
+    assert sum(kind == "lane" for kind, _ in samples) == 1
     rack.cut()
-    cut = {v.labels: v.value for v in health_values(rack.pass_s(10))}
-    assert not any(labels[0] == ("kind", "lane") for labels in cut)
-    assert cut[(("kind", "link"), ("card", "card1"), ("oe", "oe0"))] == 3
+    cut = {(s.kind, s.subject): s for s in health_samples(rack.pass_s(10))}
+    assert not any(kind == "lane" for kind, _ in cut)
+    assert (cut["link", "card1/oe0"].value, cut["link", "card1/oe0"].reasons) == (3, ())
+    rack.restarts += 1
+    assert "WORKER_RESTARTED" in health_samples(rack.pass_s(1))[0].reasons
 
 
 @pytest.mark.parametrize("state", list(HealthState))
