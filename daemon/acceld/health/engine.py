@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from functools import lru_cache
 
 from acceld.health import lane, link
 from acceld.health.lane import RECEIVING, counted_as
@@ -10,7 +11,9 @@ from acceld.health.reasons import WARNING
 from acceld.health.report import Health, HealthState, Kind, Place, Reason, whole
 from acceld.health.scene import Scene
 from acceld.host.snapshot import PortSnapshot
+from accelhw.model.ids import LaneId, PortId
 
+LANES_KEPT = 1 << 17
 COMMON_SHARE = 0.5  # of the lanes: from here on it is the engine's trouble, or the fibre's
 
 
@@ -38,8 +41,14 @@ def health(port: PortSnapshot, scene: Scene, heat_at: Place | None = None) -> He
         _lane(port, index, found.get(index, []), causes.get(index), states.get(index))
         for index in range(port.info.lanes)
     )
-    return whole(place(port), tuple(common), (its_link, *lanes), None, link.capability(port),
-                 link.standing(port))  # fmt: skip
+    parts = (its_link, *lanes)
+    return whole(place(port), tuple(common), parts, None, its_link.capability, its_link.standing)
+
+
+@lru_cache(LANES_KEPT)
+def _well(port: PortId, index: int) -> Health:
+    """Most lanes are, at every look."""
+    return Health(Place(Kind.LANE, str(LaneId(port, index))), HealthState.HEALTHY)
 
 
 def _left_to_the_lane(
@@ -97,6 +106,8 @@ def _lane(
     cause: Place | None,
     state: HealthState | None,
 ) -> Health:
+    if not reasons and cause is None:
+        return _well(port.id, index)
     made = whole(lane.place(port, index), tuple(reasons))
     if cause is None or state is None:
         return made
