@@ -13,7 +13,8 @@ import structlog
 
 from acceld import sockets
 from acceld.config import Settings
-from acceld.errors import EXIT_CONFLICT, EXIT_DENIED, EXIT_INTERNAL, StartFailure
+from acceld.errors import EXIT_CONFLICT, EXIT_DENIED, EXIT_INTERNAL, EXIT_USAGE, StartFailure
+from acceld.fields.table import DEFAULT
 from acceld.host.host import Host
 from acceld.host.keeper import Keeper
 from acceld.host.own_chassis import OwnChassis
@@ -21,7 +22,8 @@ from acceld.notify import Notifier, watchdog_interval_s
 from acceld.service.server import Server
 from acceld.store.store import Store, StoreLocked, StoreUnusable
 from acceld.telemetry.http import MetricsServer
-from acceld.telemetry.scrape import scrape
+from acceld.telemetry.scrape import Scraper
+from acceld.telemetry.selection import UnknownGroup, known
 from accelhw.model.event import Severity
 
 log = structlog.get_logger()
@@ -90,6 +92,7 @@ class App:
         await keeper.attach_first()
         await self._task(keeper.run(), "keeper")
         await self._task(host.broker.run(), "memory-broker")
+        await self._task(host.health.run(host.links.changed), "health")
         if metrics:
             metrics.start()
         await server.start()
@@ -106,7 +109,11 @@ class App:
         if address is None:
             return None
         try:
-            metrics = MetricsServer(*address, lambda: scrape(host.snapshot()))
+            groups = DEFAULT | known(self._settings.metrics_collect)
+            scraper = Scraper(host.snapshot)
+            metrics = MetricsServer(*address, scraper, groups)
+        except UnknownGroup as error:
+            raise StartFailure(f"--metrics-collect: {error}", EXIT_USAGE) from error
         except OSError as error:
             code = EXIT_DENIED if isinstance(error, PermissionError) else EXIT_CONFLICT
             raise StartFailure(
@@ -116,6 +123,7 @@ class App:
             ) from error
         self._ended.callback(metrics.close)
         host.metrics_address = metrics.address
+        host.scrapes = lambda: scraper.scrapes
         return metrics
 
     def _listen_for_calls(self, host: Host) -> Server:

@@ -27,6 +27,7 @@ class Options:
     hardware_socket: Path | None = None
     log_format: str = "auto"
     log_level: str = "info"
+    metrics_collect: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +43,7 @@ class Settings:
     chassis: str
     log_format: str = "auto"
     log_level: str = "info"
+    metrics_collect: tuple[str, ...] = ()  # groups of metrics beyond the usual ones
 
 
 def read_config(path: Path) -> Config:
@@ -88,6 +90,7 @@ def decide(options: Options) -> Settings:
         chassis=options.chassis,
         log_format=options.log_format,
         log_level=options.log_level,
+        metrics_collect=options.metrics_collect,
     )
     for path in (settings.socket, settings.memory_socket, settings.hardware_socket):
         if len(os.fsencode(path)) > SOCKET_PATH_BYTES_MAX:

@@ -40,6 +40,12 @@ def cli() -> None:
 @click.option("--socket", type=click.Path(path_type=Path), help="Unix socket of the API.")
 @click.option("--metrics", metavar="HOST:PORT|off", help="Default: 127.0.0.1:9437.")
 @click.option(
+    "--metrics-collect",
+    multiple=True,
+    metavar="GROUP",
+    help="Scrape this opt-in group of metrics too, as lane_flags.",
+)
+@click.option(
     "--chassis",
     type=click.Choice(["auto", "own", "attach"]),
     default="auto",
@@ -65,6 +71,7 @@ def serve(
     state_dir: Path | None,
     socket: Path | None,
     metrics: str | None,
+    metrics_collect: tuple[str, ...],
     chassis: str,
     hardware_socket: Path | None,
     log_format: str,
@@ -80,7 +87,15 @@ def serve(
     from acceld.logs import configure
 
     options = Options(
-        config, state_dir, socket, metrics, chassis, hardware_socket, log_format, log_level
+        config,
+        state_dir,
+        socket,
+        metrics,
+        chassis,
+        hardware_socket,
+        log_format,
+        log_level,
+        metrics_collect,
     )
     try:
         settings = decide(options)

@@ -4,26 +4,36 @@ from __future__ import annotations
 
 from typing import Any
 
-from google.protobuf.duration_pb2 import Duration
 from google.protobuf.struct_pb2 import Struct
-from google.protobuf.timestamp_pb2 import Timestamp
 
-from accel.v1 import card_pb2, event_pb2, host_pb2, link_pb2, memory_pb2, optics_pb2, transfer_pb2
+from accel.v1 import (
+    card_pb2,
+    event_pb2,
+    host_pb2,
+    link_pb2,
+    memory_pb2,
+    optics_pb2,
+    transfer_pb2,
+)
 from acceld.errors import InvalidRequest
 from acceld.host.operations import Progress
-from acceld.host.snapshot import CardSnapshot, HostSnapshot, PortSnapshot
+from acceld.host.snapshot import (
+    CardSnapshot,
+    HostSnapshot,
+    LaserSnapshot,
+    PortSnapshot,
+    WorkerSnapshot,
+)
 from acceld.records import Region, Slice, StoredEvent, Transfer
 from acceld.service import names
+from acceld.service.convert_flag import flags, thresholds
+from acceld.service.fill import fill
+from acceld.service.times import seconds as seconds
+from acceld.service.times import timestamp as timestamp
+from accelhw.model.flag import CARD_FLAGS, CARD_QUANTITIES, LANE_FLAGS, LANE_QUANTITIES
 from accelhw.model.ids import BadAddress, LaneId, PortId
 from accelhw.model.link import DownReason, Reason, TrainingPhase
 from accelhw.model.transfer import TransferError
-
-COUNTERS = (
-    "tx_frames", "tx_bytes", "rx_frames", "rx_bytes", "tx_payload_bytes", "rx_payload_bytes",
-    "replayed_frames", "acks_sent", "acks_received", "nacks_sent", "nacks_received",
-    "crc_errors", "malformed_frames", "foreign_frames", "stale_frames", "duplicate_frames",
-    "missing_frames", "replay_timeouts", "tx_stalls",
-)  # fmt: skip
 
 
 def enum(value: int) -> Any:
@@ -31,79 +41,50 @@ def enum(value: int) -> Any:
     return int(value)
 
 
-def timestamp(time_ns: int) -> Timestamp | None:
-    """None for 0, which in a row means: not so now."""
-    if time_ns == 0:
-        return None
-    return Timestamp(seconds=time_ns // 10**9, nanos=time_ns % 10**9)
-
-
-def seconds(duration: Duration) -> float:
-    return float(duration.seconds) + float(duration.nanos) / 1e9
-
-
 def card(snapshot: CardSnapshot) -> card_pb2.Card:
     row, info, profile = snapshot.row, snapshot.facts.info, snapshot.facts.profile
-    return card_pb2.Card(
+    message = card_pb2.Card(
         name=names.card(snapshot.name),
         uid=info.uid,
         state=enum(row["state"]),
         profile=info.profile,
         description=profile.description,
         emulated=True,
-        hbm_total_bytes=info.hbm_bytes,
-        hbm_allocated_bytes=snapshot.hbm_allocated_bytes,
-        hbm_resident_bytes=snapshot.hbm_resident_bytes,
         hbm_type=profile.hbm_type,
         hbm_bandwidth_gbyte_per_s=profile.hbm_gbyte_per_s,
         bus_bandwidth_gbyte_per_s=profile.bus_gbyte_per_s,
         oe_count=len(info.ports),
-        signal_line_count=sum(port.lanes for port in info.ports),
-        links_up_count=snapshot.links_up,
         capacity_gbit_per_s=sum(port.capacity_gbit_per_s for port in snapshot.ports),
-        bus_read_bytes_total=int(row["bus_read_bytes"]),
-        bus_written_bytes_total=int(row["bus_written_bytes"]),
-        resets_total=int(row["resets"]),
-        transfers_done_total=int(row["transfers_done"]),
-        transfers_failed_total=int(row["transfers_failed"]),
         worker=info.worker,
-        ready_time=timestamp(int(row["ready_since_ns"])),
-        hbm_health=card_pb2.HbmHealth(
-            corrected_errors_total=int(row["ecc_sbe"]),
-            uncorrectable_errors_total=int(row["ecc_dbe"]),
-            rows_remapped=int(row["rows_remapped"]),
-            rows_pending=int(row["rows_pending"]),
-            remap_failed=bool(row["remap_failed"]),
-        ),
+        thresholds=thresholds(profile, CARD_QUANTITIES),
+        flags=flags(CARD_FLAGS, snapshot.flags, all_of_them=True),
     )
+    fill(message, snapshot, row)
+    return message
 
 
 def host(snapshot: HostSnapshot) -> host_pb2.Host:
     ports = [p for c in snapshot.cards for p in c.ports if p.info.fibre is not None]
-    return host_pb2.Host(
+    message = host_pb2.Host(
         version=snapshot.version,
-        emulated=True,
         daemon_pid=snapshot.daemon_pid,
-        daemon_start_time=timestamp(snapshot.daemon_started_ns),
         chassis_boot_id=snapshot.boot_id,
         chassis_pid=snapshot.chassis_pid,
-        chassis_start_time=timestamp(snapshot.chassis_started_ns),
-        chassis_attached=snapshot.attached,
-        hbm_budget_bytes=snapshot.hbm_budget_bytes,
         hbm_allocated_bytes=snapshot.hbm_allocated_bytes,
-        workers=[
-            host_pb2.Worker(
-                index=w.index, pid=w.pid, alive=w.alive, restarts_total=w.restarts, cards=w.cards
-            )
-            for w in snapshot.workers
-        ],
+        workers=[worker(one) for one in snapshot.workers],
         card_count=len(snapshot.cards),
         link_count=len(ports),
         links_up_count=sum(port.state.carries_data for port in ports),
-        transfers_running_count=snapshot.transfers_running,
         metrics_address=snapshot.metrics_address,
-        newest_event_revision=snapshot.newest_revision,
     )
+    fill(message, snapshot)
+    return message
+
+
+def worker(snapshot: WorkerSnapshot) -> host_pb2.Worker:
+    message = host_pb2.Worker(index=snapshot.index, pid=snapshot.pid, cards=snapshot.cards)
+    fill(message, snapshot)
+    return message
 
 
 def region(value: Region, transfers_running: int) -> memory_pb2.Region:
@@ -141,35 +122,20 @@ def reason(code: int, lane: int, port: PortSnapshot) -> link_pb2.LinkReason:
 
 def link(port: PortSnapshot) -> link_pb2.Link:
     row, lane_type, fibre = port.row, port.profile.lane, port.info.fibre
-    is_up = port.state.carries_data
     message = link_pb2.Link(
         name=names.link(port.id),
         state=enum(port.state),
         phase=TrainingPhase(int(row["phase"])).name,
-        admin_up=bool(row["admin_up"]),
         peer=names.link(port.peer) if port.peer else "",
         peer_chassis=port.peer_chassis,
-        width_lanes=int(row["width"]),
         fitted_lanes=port.info.lanes,
-        capacity_gbit_per_s=port.capacity_gbit_per_s,
         modulation=lane_type.modulation,
         fec=lane_type.fec,
+        mode=str(port.mode or ""),
         reason=reason(int(row["reason"]), int(row["reason_lane"]), port),
         peer_reason=reason(int(row["peer_reason"]), int(row["peer_reason_lane"]), port),
         epoch=int(row["epoch"]),
-        up_time=timestamp(int(row["up_since_ns"])) if is_up else None,
-        training_ms=int(row["training_ns"]) / 1e6 if row["trainings"] else None,
-        rtt_us=int(row["rtt_ns"]) / 1e3 if row["rtt_ns"] else None,
-        trainings_total=int(row["trainings"]),
-        training_failures_total=int(row["training_failures"]),
-        downs_total=int(row["downs"]),
-        counters=link_pb2.LinkCounters(
-            **{f"{name}_total": int(row[name]) for name in COUNTERS},
-            in_flight_frames=int(row["in_flight_frames"]),
-            credit_frames=int(row["credit_frames"]),
-        ),
-        margin_min_db=port.margin_db_min,
-        pre_fec_ber_max=port.pre_fec_ber_max,
+        fec_counters=link_pb2.LinkFec(bins=port.fec_bins),
     )
     if fibre is not None:
         message.fibre.CopyFrom(
@@ -177,12 +143,12 @@ def link(port: PortSnapshot) -> link_pb2.Link:
                 name=fibre.name,
                 transport=fibre.transport,
                 length_m=fibre.length_m,
-                loss_db=fibre.loss_db,
                 mtu_bytes=fibre.mtu,
                 interface=fibre.interface or "",
                 netns=fibre.netns or "",
             )
         )
+    fill(message, port, row)
     return message
 
 
@@ -208,9 +174,8 @@ def channel_map(snapshot: CardSnapshot) -> link_pb2.ChannelMap:
 
 def engine(port: PortSnapshot) -> optics_pb2.Engine:
     profile, lane_type, lanes = port.profile, port.profile.lane, port.lanes
-    return optics_pb2.Engine(
+    message = optics_pb2.Engine(
         name=names.engine(port.id),
-        fitted_lanes=port.info.lanes,
         lane_type=lane_type.name,
         modulation=lane_type.modulation,
         fec=lane_type.fec,
@@ -219,40 +184,37 @@ def engine(port: PortSnapshot) -> optics_pb2.Engine:
         line_rate_gbit_per_s=lane_type.line_rate_gbit_per_s,
         energy_pj_per_bit=profile.energy.optical_pj_per_bit,
         trace_loss_db=profile.trace_loss_db,
-        lanes_lit_count=int((lanes["los"] == 0).sum()),
         lanes_los_count=int((lanes["los"] != 0).sum()),
         lanes_lol_count=int((lanes["lol"] != 0).sum()),
         margin_min_db=port.margin_db_min,
+        thresholds=thresholds(profile, LANE_QUANTITIES),
+        external_lasers=[external_laser(laser) for laser in port.external_lasers],
     )
+    fill(message, port, port.row)
+    return message
+
+
+def external_laser(laser: LaserSnapshot) -> optics_pb2.ExternalLaser:
+    message = optics_pb2.ExternalLaser(index=laser.index, lanes=laser.lanes)
+    fill(message, laser)
+    return message
 
 
 def lane(port: PortSnapshot, index: int) -> optics_pb2.Lane:
     row: Any = port.lanes[index]
     lane_type = port.profile.lane
-    is_lit = bool(row["fitted_margin"])
     peer = int(row["peer_lane"])
-    return optics_pb2.Lane(
+    message = optics_pb2.Lane(
         name=names.lane(LaneId(port.id, index)),
         signal_line=port.signal_lines[index],
         channel=port.channels[index],
         wavelength_nm=lane_type.wavelength_nm + index * lane_type.wavelength_step_nm,
-        tx_on=bool(row["tx_on"]),
-        tx_power_dbm=float(row["tx_power_dbm"]),
-        tx_bias_ma=float(row["tx_bias_ma"]),
-        rx_power_dbm=float(row["rx_power_dbm"]),
-        los=bool(row["los"]),
-        lol=bool(row["lol"]),
-        margin_db=float(row["margin_db"]) if is_lit else None,
-        q=float(row["q"]) if is_lit else None,
-        pre_fec_ber=float(row["pre_fec_ber"]) if is_lit else None,
-        carries_data=bool(row["used"]),
         peer_lane=peer if peer >= 0 else None,
         inverted=bool(row["inverted"]),
-        rx_bits_total=float(row["rx_bits"]),
-        pre_fec_errors_total=int(row["pre_fec_errors"]),
-        los_total=int(row["los_count"]),
-        lol_total=int(row["lol_count"]),
+        flags=flags(LANE_FLAGS, port.flags[index]),
     )
+    fill(message, port, row)
+    return message
 
 
 def event(value: StoredEvent) -> event_pb2.Event:

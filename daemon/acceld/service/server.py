@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import grpc
-from grpc_health.v1 import health_pb2, health_pb2_grpc
-from grpc_health.v1._async import HealthServicer
+from grpc_health.v1 import health_pb2 as standard_pb2
+from grpc_health.v1 import health_pb2_grpc as standard_pb2_grpc
+from grpc_health.v1._async import HealthServicer as StandardHealth
 from grpc_reflection.v1alpha import reflection
 
 from accel.v1 import (
@@ -18,6 +19,8 @@ from accel.v1 import (
     event_pb2_grpc,
     fault_pb2,
     fault_pb2_grpc,
+    health_pb2,
+    health_pb2_grpc,
     host_pb2,
     host_pb2_grpc,
     link_pb2,
@@ -35,6 +38,7 @@ from acceld.service.diag import DiagServicer
 from acceld.service.errors import guarded
 from acceld.service.event import EventServicer
 from acceld.service.fault import FaultServicer
+from acceld.service.health import HealthServicer
 from acceld.service.host import HostServicer
 from acceld.service.link import LinkServicer
 from acceld.service.memory import MemoryServicer
@@ -54,6 +58,7 @@ SERVICES = (
     (event_pb2, event_pb2_grpc.add_EventServiceServicer_to_server, EventServicer),
     (diag_pb2, diag_pb2_grpc.add_DiagServiceServicer_to_server, DiagServicer),
     (fault_pb2, fault_pb2_grpc.add_FaultServiceServicer_to_server, FaultServicer),
+    (health_pb2, health_pb2_grpc.add_HealthServiceServicer_to_server, HealthServicer),
 )
 
 
@@ -69,16 +74,16 @@ class Server:
                 ("grpc.so_reuseport", 0),
             ),
         )
-        self._health = HealthServicer()
+        self._health = StandardHealth()
         self._names = []
         for module, add, servicer in SERVICES:
             add(guarded(servicer(host)), self._server)
             self._names += [s.full_name for s in module.DESCRIPTOR.services_by_name.values()]
-        health_pb2_grpc.add_HealthServicer_to_server(self._health, self._server)
+        standard_pb2_grpc.add_HealthServicer_to_server(self._health, self._server)
         reflection.enable_server_reflection(
             [
                 *self._names,
-                health_pb2.DESCRIPTOR.services_by_name["Health"].full_name,
+                standard_pb2.DESCRIPTOR.services_by_name["Health"].full_name,
                 reflection.SERVICE_NAME,
             ],
             self._server,
@@ -90,11 +95,11 @@ class Server:
         await self.set_serving(True)
 
     async def set_serving(self, serving: bool) -> None:
-        """Health of the whole ("") and of each service: whether the hardware answers."""
+        """Standard health of the whole ("") and of each service: whether the hardware answers."""
         status = (
-            health_pb2.HealthCheckResponse.SERVING
+            standard_pb2.HealthCheckResponse.SERVING
             if serving
-            else health_pb2.HealthCheckResponse.NOT_SERVING
+            else standard_pb2.HealthCheckResponse.NOT_SERVING
         )
         for name in ("", *self._names):
             await self._health.set(name, status)

@@ -12,18 +12,27 @@ from typing import Any
 
 import structlog
 
+from acceld.fields.table import DEFAULT
 from acceld.telemetry.exposition import Format
 from acceld.telemetry.scrape import Page
+from acceld.telemetry.selection import UnknownGroup, chosen, preferred, takes_gzip
 
 log = structlog.get_logger()
 
+Scrape = Callable[[frozenset[str], Format], Page]
+GZIP_BYTES_MIN = 1400  # less fits into one packet as it is
+PLAIN = "text/plain; charset=utf-8"
 INDEX = b"acceld: metrics of emulated accelerator cards are at /metrics\n"
 
 
 class MetricsServer:
     """Bound when made: raises OSError when the address is taken. Port 0 takes a free one."""
 
-    def __init__(self, host: str, port: int, scrape: Callable[[], Page]) -> None:
+    def __init__(
+        self, host: str, port: int, scrape: Scrape, groups: frozenset[str] = DEFAULT
+    ) -> None:
+        """`groups`: of metrics, that a scrape has which asks for none."""
+
         class Server(ThreadingHTTPServer):
             address_family = socket.AF_INET6 if ":" in host else socket.AF_INET
             daemon_threads = True
@@ -40,7 +49,7 @@ class MetricsServer:
             def handle_error(self, request: Any, client_address: Any) -> None:
                 return  # A scraper that hangs up in the middle is no news.
 
-        self._server = Server((host, port), _handler(scrape))
+        self._server = Server((host, port), _handler(scrape, groups))
         self._closing = False
         self._thread = threading.Thread(target=self._accept, name="metrics", daemon=True)
 
@@ -74,32 +83,39 @@ class MetricsServer:
             self._server.process_request(request, address)
 
 
-def _handler(scrape: Callable[[], Page]) -> type[BaseHTTPRequestHandler]:
+def _handler(scrape: Scrape, groups: frozenset[str]) -> type[BaseHTTPRequestHandler]:
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
         timeout = 30  # s; of a silent client
 
         def do_GET(self) -> None:
-            path = self.path.partition("?")[0]
+            path, _, query = self.path.partition("?")
             if path == "/":
-                self._answer(200, INDEX, "text/plain; charset=utf-8")
+                self._answer(200, INDEX, PLAIN)
             elif path != "/metrics":
-                self._answer(404, b"only /metrics is here\n", "text/plain; charset=utf-8")
+                self._answer(404, b"only /metrics is here\n", PLAIN)
             else:
-                try:
-                    body = scrape().text.encode()
-                except Exception:
-                    log.exception("scrape_failed")
-                    self._answer(500, b"the scrape failed; see the log of acceld\n", "text/plain")
-                    return
-                self._answer(200, body, Format.TEXT.value)
+                self._scrape(query)
 
         do_HEAD = do_GET
+
+        def _scrape(self, query: str) -> None:
+            form = preferred(self.headers.get("Accept", ""))
+            try:
+                body = scrape(chosen(query, groups), form).text.encode()
+            except UnknownGroup as error:
+                self._answer(400, f"{error}\n".encode(), PLAIN)
+            except Exception:
+                log.exception("scrape_failed")
+                self._answer(500, b"the scrape failed; see the log of acceld\n", PLAIN)
+            else:
+                self._answer(200, body, form.value)
 
         def _answer(self, status: int, body: bytes, content_type: str) -> None:
             self.send_response(status)
             self.send_header("Content-Type", content_type)
-            if "gzip" in self.headers.get("Accept-Encoding", "") and len(body) > 1400:
+            wanted = takes_gzip(self.headers.get("Accept-Encoding", ""))
+            if wanted and len(body) > GZIP_BYTES_MIN:
                 body = gzip.compress(body, 1)
                 self.send_header("Content-Encoding", "gzip")
             self.send_header("Content-Length", str(len(body)))

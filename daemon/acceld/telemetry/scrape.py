@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+import threading
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
+from time import perf_counter
 
 from acceld.fields.table import DEFAULT, FIELDS
-from acceld.host.snapshot import HostSnapshot
+from acceld.host.snapshot import HostSnapshot, Scrapes
 from acceld.telemetry.exposition import Format, family
 from acceld.telemetry.subjects import World
 
@@ -32,3 +34,20 @@ def scrape(
             lines += found
     samples = len(lines) - families
     return Page("".join(lines) + form.end, samples)
+
+
+class Scraper:
+    """Scrapes on request, from any thread, and knows what that has cost."""
+
+    def __init__(self, snapshot: Callable[[], HostSnapshot]) -> None:
+        self._snapshot = snapshot
+        self._lock = threading.Lock()
+        self.scrapes = Scrapes()
+
+    def __call__(self, groups: Collection[str], form: Format) -> Page:
+        began_s = perf_counter()
+        page = scrape(self._snapshot(), groups, form)
+        took_s = perf_counter() - began_s
+        with self._lock:
+            self.scrapes = Scrapes(self.scrapes.count + 1, took_s, page.samples)
+        return page

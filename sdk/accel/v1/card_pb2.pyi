@@ -1,5 +1,6 @@
 import datetime
 
+from accel.v1 import flag_pb2 as _flag_pb2
 from google.protobuf import timestamp_pb2 as _timestamp_pb2
 from google.protobuf.internal import containers as _containers
 from google.protobuf.internal import enum_type_wrapper as _enum_type_wrapper
@@ -22,21 +23,25 @@ CARD_STATE_RESETTING: CardState
 CARD_STATE_FELL_OFF_BUS: CardState
 
 class HbmHealth(_message.Message):
-    __slots__ = ("corrected_errors_total", "uncorrectable_errors_total", "rows_remapped", "rows_pending", "remap_failed")
+    __slots__ = ("corrected_errors_total", "uncorrectable_errors_total", "rows_remapped", "rows_pending", "remap_failed", "refresh_ratio", "throttled")
     CORRECTED_ERRORS_TOTAL_FIELD_NUMBER: _ClassVar[int]
     UNCORRECTABLE_ERRORS_TOTAL_FIELD_NUMBER: _ClassVar[int]
     ROWS_REMAPPED_FIELD_NUMBER: _ClassVar[int]
     ROWS_PENDING_FIELD_NUMBER: _ClassVar[int]
     REMAP_FAILED_FIELD_NUMBER: _ClassVar[int]
+    REFRESH_RATIO_FIELD_NUMBER: _ClassVar[int]
+    THROTTLED_FIELD_NUMBER: _ClassVar[int]
     corrected_errors_total: int
     uncorrectable_errors_total: int
     rows_remapped: int
     rows_pending: int
     remap_failed: bool
-    def __init__(self, corrected_errors_total: _Optional[int] = ..., uncorrectable_errors_total: _Optional[int] = ..., rows_remapped: _Optional[int] = ..., rows_pending: _Optional[int] = ..., remap_failed: _Optional[bool] = ...) -> None: ...
+    refresh_ratio: int
+    throttled: bool
+    def __init__(self, corrected_errors_total: _Optional[int] = ..., uncorrectable_errors_total: _Optional[int] = ..., rows_remapped: _Optional[int] = ..., rows_pending: _Optional[int] = ..., remap_failed: _Optional[bool] = ..., refresh_ratio: _Optional[int] = ..., throttled: _Optional[bool] = ...) -> None: ...
 
 class Card(_message.Message):
-    __slots__ = ("name", "uid", "state", "profile", "description", "emulated", "hbm_total_bytes", "hbm_allocated_bytes", "hbm_resident_bytes", "hbm_type", "hbm_bandwidth_gbyte_per_s", "bus_bandwidth_gbyte_per_s", "oe_count", "signal_line_count", "links_up_count", "capacity_gbit_per_s", "bus_read_bytes_total", "bus_written_bytes_total", "resets_total", "transfers_done_total", "transfers_failed_total", "worker", "ready_time", "hbm_health")
+    __slots__ = ("name", "uid", "state", "profile", "description", "emulated", "hbm_total_bytes", "hbm_allocated_bytes", "hbm_resident_bytes", "hbm_type", "hbm_bandwidth_gbyte_per_s", "bus_bandwidth_gbyte_per_s", "oe_count", "signal_line_count", "links_up_count", "capacity_gbit_per_s", "bus_read_bytes_total", "bus_written_bytes_total", "resets_total", "transfers_done_total", "transfers_failed_total", "worker", "ready_time", "hbm_health", "case_temp_c", "hbm_temp_c", "supply_v", "power_w", "signal_lines_used_count", "region_count", "thresholds", "flags")
     NAME_FIELD_NUMBER: _ClassVar[int]
     UID_FIELD_NUMBER: _ClassVar[int]
     STATE_FIELD_NUMBER: _ClassVar[int]
@@ -61,6 +66,14 @@ class Card(_message.Message):
     WORKER_FIELD_NUMBER: _ClassVar[int]
     READY_TIME_FIELD_NUMBER: _ClassVar[int]
     HBM_HEALTH_FIELD_NUMBER: _ClassVar[int]
+    CASE_TEMP_C_FIELD_NUMBER: _ClassVar[int]
+    HBM_TEMP_C_FIELD_NUMBER: _ClassVar[int]
+    SUPPLY_V_FIELD_NUMBER: _ClassVar[int]
+    POWER_W_FIELD_NUMBER: _ClassVar[int]
+    SIGNAL_LINES_USED_COUNT_FIELD_NUMBER: _ClassVar[int]
+    REGION_COUNT_FIELD_NUMBER: _ClassVar[int]
+    THRESHOLDS_FIELD_NUMBER: _ClassVar[int]
+    FLAGS_FIELD_NUMBER: _ClassVar[int]
     name: str
     uid: str
     state: CardState
@@ -85,7 +98,15 @@ class Card(_message.Message):
     worker: int
     ready_time: _timestamp_pb2.Timestamp
     hbm_health: HbmHealth
-    def __init__(self, name: _Optional[str] = ..., uid: _Optional[str] = ..., state: _Optional[_Union[CardState, str]] = ..., profile: _Optional[str] = ..., description: _Optional[str] = ..., emulated: _Optional[bool] = ..., hbm_total_bytes: _Optional[int] = ..., hbm_allocated_bytes: _Optional[int] = ..., hbm_resident_bytes: _Optional[int] = ..., hbm_type: _Optional[str] = ..., hbm_bandwidth_gbyte_per_s: _Optional[float] = ..., bus_bandwidth_gbyte_per_s: _Optional[float] = ..., oe_count: _Optional[int] = ..., signal_line_count: _Optional[int] = ..., links_up_count: _Optional[int] = ..., capacity_gbit_per_s: _Optional[float] = ..., bus_read_bytes_total: _Optional[int] = ..., bus_written_bytes_total: _Optional[int] = ..., resets_total: _Optional[int] = ..., transfers_done_total: _Optional[int] = ..., transfers_failed_total: _Optional[int] = ..., worker: _Optional[int] = ..., ready_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., hbm_health: _Optional[_Union[HbmHealth, _Mapping]] = ...) -> None: ...
+    case_temp_c: float
+    hbm_temp_c: float
+    supply_v: float
+    power_w: float
+    signal_lines_used_count: int
+    region_count: int
+    thresholds: _containers.RepeatedCompositeFieldContainer[_flag_pb2.Threshold]
+    flags: _containers.RepeatedCompositeFieldContainer[_flag_pb2.Flag]
+    def __init__(self, name: _Optional[str] = ..., uid: _Optional[str] = ..., state: _Optional[_Union[CardState, str]] = ..., profile: _Optional[str] = ..., description: _Optional[str] = ..., emulated: _Optional[bool] = ..., hbm_total_bytes: _Optional[int] = ..., hbm_allocated_bytes: _Optional[int] = ..., hbm_resident_bytes: _Optional[int] = ..., hbm_type: _Optional[str] = ..., hbm_bandwidth_gbyte_per_s: _Optional[float] = ..., bus_bandwidth_gbyte_per_s: _Optional[float] = ..., oe_count: _Optional[int] = ..., signal_line_count: _Optional[int] = ..., links_up_count: _Optional[int] = ..., capacity_gbit_per_s: _Optional[float] = ..., bus_read_bytes_total: _Optional[int] = ..., bus_written_bytes_total: _Optional[int] = ..., resets_total: _Optional[int] = ..., transfers_done_total: _Optional[int] = ..., transfers_failed_total: _Optional[int] = ..., worker: _Optional[int] = ..., ready_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., hbm_health: _Optional[_Union[HbmHealth, _Mapping]] = ..., case_temp_c: _Optional[float] = ..., hbm_temp_c: _Optional[float] = ..., supply_v: _Optional[float] = ..., power_w: _Optional[float] = ..., signal_lines_used_count: _Optional[int] = ..., region_count: _Optional[int] = ..., thresholds: _Optional[_Iterable[_Union[_flag_pb2.Threshold, _Mapping]]] = ..., flags: _Optional[_Iterable[_Union[_flag_pb2.Flag, _Mapping]]] = ...) -> None: ...
 
 class ListCardsRequest(_message.Message):
     __slots__ = ("page_size", "page_token")
@@ -110,6 +131,12 @@ class GetCardRequest(_message.Message):
     def __init__(self, name: _Optional[str] = ...) -> None: ...
 
 class ResetCardRequest(_message.Message):
+    __slots__ = ("name",)
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    name: str
+    def __init__(self, name: _Optional[str] = ...) -> None: ...
+
+class ClearCardFlagsRequest(_message.Message):
     __slots__ = ("name",)
     NAME_FIELD_NUMBER: _ClassVar[int]
     name: str

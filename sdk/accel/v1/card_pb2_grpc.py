@@ -49,6 +49,11 @@ class CardServiceStub:
                 request_serializer=accel_dot_v1_dot_card__pb2.ResetCardRequest.SerializeToString,
                 response_deserializer=accel_dot_v1_dot_card__pb2.Card.FromString,
                 _registered_method=True)
+        self.ClearCardFlags = channel.unary_unary(
+                '/accel.v1.CardService/ClearCardFlags',
+                request_serializer=accel_dot_v1_dot_card__pb2.ClearCardFlagsRequest.SerializeToString,
+                response_deserializer=accel_dot_v1_dot_card__pb2.Card.FromString,
+                _registered_method=True)
 
 
 class CardServiceServicer:
@@ -73,6 +78,13 @@ class CardServiceServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def ClearCardFlags(self, request, context):
+        """Clears the latches of the card's own flags; those of its lanes are cleared by engine.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
 
 def add_CardServiceServicer_to_server(servicer, server):
     rpc_method_handlers = {
@@ -89,6 +101,11 @@ def add_CardServiceServicer_to_server(servicer, server):
             'ResetCard': grpc.unary_unary_rpc_method_handler(
                     servicer.ResetCard,
                     request_deserializer=accel_dot_v1_dot_card__pb2.ResetCardRequest.FromString,
+                    response_serializer=accel_dot_v1_dot_card__pb2.Card.SerializeToString,
+            ),
+            'ClearCardFlags': grpc.unary_unary_rpc_method_handler(
+                    servicer.ClearCardFlags,
+                    request_deserializer=accel_dot_v1_dot_card__pb2.ClearCardFlagsRequest.FromString,
                     response_serializer=accel_dot_v1_dot_card__pb2.Card.SerializeToString,
             ),
     }
@@ -172,6 +189,33 @@ class CardService:
             target,
             '/accel.v1.CardService/ResetCard',
             accel_dot_v1_dot_card__pb2.ResetCardRequest.SerializeToString,
+            accel_dot_v1_dot_card__pb2.Card.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ClearCardFlags(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/accel.v1.CardService/ClearCardFlags',
+            accel_dot_v1_dot_card__pb2.ClearCardFlagsRequest.SerializeToString,
             accel_dot_v1_dot_card__pb2.Card.FromString,
             options,
             channel_credentials,

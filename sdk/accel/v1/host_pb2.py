@@ -25,7 +25,7 @@ _sym_db = _symbol_database.Default()
 from google.protobuf import timestamp_pb2 as google_dot_protobuf_dot_timestamp__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x13\x61\x63\x63\x65l/v1/host.proto\x12\x08\x61\x63\x63\x65l.v1\x1a\x1fgoogle/protobuf/timestamp.proto\"\xe7\x03\n\x04Host\x12\x0f\n\x07version\x18\x01 \x01(\t\x12\x10\n\x08\x65mulated\x18\x02 \x01(\x08\x12\x12\n\ndaemon_pid\x18\x03 \x01(\r\x12\x35\n\x11\x64\x61\x65mon_start_time\x18\x04 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x17\n\x0f\x63hassis_boot_id\x18\x05 \x01(\t\x12\x13\n\x0b\x63hassis_pid\x18\x06 \x01(\r\x12\x36\n\x12\x63hassis_start_time\x18\x07 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x18\n\x10\x63hassis_attached\x18\x08 \x01(\x08\x12\x18\n\x10hbm_budget_bytes\x18\t \x01(\x04\x12\x1b\n\x13hbm_allocated_bytes\x18\n \x01(\x04\x12!\n\x07workers\x18\x0b \x03(\x0b\x32\x10.accel.v1.Worker\x12\x12\n\ncard_count\x18\x0c \x01(\r\x12\x12\n\nlink_count\x18\r \x01(\r\x12\x16\n\x0elinks_up_count\x18\x0e \x01(\r\x12\x1f\n\x17transfers_running_count\x18\x0f \x01(\r\x12\x17\n\x0fmetrics_address\x18\x10 \x01(\t\x12\x1d\n\x15newest_event_revision\x18\x11 \x01(\x04\"Z\n\x06Worker\x12\r\n\x05index\x18\x01 \x01(\r\x12\x0b\n\x03pid\x18\x02 \x01(\r\x12\r\n\x05\x61live\x18\x03 \x01(\x08\x12\x16\n\x0erestarts_total\x18\x04 \x01(\x04\x12\r\n\x05\x63\x61rds\x18\x05 \x03(\t\"\x10\n\x0eGetHostRequest2B\n\x0bHostService\x12\x33\n\x07GetHost\x12\x18.accel.v1.GetHostRequest\x1a\x0e.accel.v1.Hostb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x13\x61\x63\x63\x65l/v1/host.proto\x12\x08\x61\x63\x63\x65l.v1\x1a\x1fgoogle/protobuf/timestamp.proto\"\x93\x05\n\x04Host\x12\x0f\n\x07version\x18\x01 \x01(\t\x12\x10\n\x08\x65mulated\x18\x02 \x01(\x08\x12\x12\n\ndaemon_pid\x18\x03 \x01(\r\x12\x35\n\x11\x64\x61\x65mon_start_time\x18\x04 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x17\n\x0f\x63hassis_boot_id\x18\x05 \x01(\t\x12\x13\n\x0b\x63hassis_pid\x18\x06 \x01(\r\x12\x36\n\x12\x63hassis_start_time\x18\x07 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x18\n\x10\x63hassis_attached\x18\x08 \x01(\x08\x12\x18\n\x10hbm_budget_bytes\x18\t \x01(\x04\x12\x1b\n\x13hbm_allocated_bytes\x18\n \x01(\x04\x12!\n\x07workers\x18\x0b \x03(\x0b\x32\x10.accel.v1.Worker\x12\x12\n\ncard_count\x18\x0c \x01(\r\x12\x12\n\nlink_count\x18\r \x01(\r\x12\x16\n\x0elinks_up_count\x18\x0e \x01(\r\x12\x1f\n\x17transfers_running_count\x18\x0f \x01(\r\x12\x17\n\x0fmetrics_address\x18\x10 \x01(\t\x12\x1d\n\x15newest_event_revision\x18\x11 \x01(\x04\x12\x15\n\rstore_durable\x18\x12 \x01(\x08\x12\x18\n\x0bstore_bytes\x18\x13 \x01(\x04H\x00\x88\x01\x01\x12\x15\n\rscrapes_total\x18\x14 \x01(\x04\x12\x15\n\x08scrape_s\x18\x15 \x01(\x01H\x01\x88\x01\x01\x12\x1b\n\x0escrape_samples\x18\x16 \x01(\x04H\x02\x88\x01\x01\x42\x0e\n\x0c_store_bytesB\x0b\n\t_scrape_sB\x11\n\x0f_scrape_samples\"\x9f\x01\n\x06Worker\x12\r\n\x05index\x18\x01 \x01(\r\x12\x0b\n\x03pid\x18\x02 \x01(\r\x12\r\n\x05\x61live\x18\x03 \x01(\x08\x12\x16\n\x0erestarts_total\x18\x04 \x01(\x04\x12\r\n\x05\x63\x61rds\x18\x05 \x03(\t\x12\x1b\n\x13tick_overruns_total\x18\x06 \x01(\x04\x12\x17\n\nbeat_age_s\x18\x07 \x01(\x01H\x00\x88\x01\x01\x42\r\n\x0b_beat_age_s\"\x10\n\x0eGetHostRequest2B\n\x0bHostService\x12\x33\n\x07GetHost\x12\x18.accel.v1.GetHostRequest\x1a\x0e.accel.v1.Hostb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -33,11 +33,11 @@ _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'accel.v1.host_pb2', _global
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
   _globals['_HOST']._serialized_start=67
-  _globals['_HOST']._serialized_end=554
-  _globals['_WORKER']._serialized_start=556
-  _globals['_WORKER']._serialized_end=646
-  _globals['_GETHOSTREQUEST']._serialized_start=648
-  _globals['_GETHOSTREQUEST']._serialized_end=664
-  _globals['_HOSTSERVICE']._serialized_start=666
-  _globals['_HOSTSERVICE']._serialized_end=732
+  _globals['_HOST']._serialized_end=726
+  _globals['_WORKER']._serialized_start=729
+  _globals['_WORKER']._serialized_end=888
+  _globals['_GETHOSTREQUEST']._serialized_start=890
+  _globals['_GETHOSTREQUEST']._serialized_end=906
+  _globals['_HOSTSERVICE']._serialized_start=908
+  _globals['_HOSTSERVICE']._serialized_end=974
 # @@protoc_insertion_point(module_scope)

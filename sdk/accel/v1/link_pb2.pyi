@@ -101,8 +101,28 @@ class LinkCounters(_message.Message):
     credit_frames: int
     def __init__(self, tx_frames_total: _Optional[int] = ..., tx_bytes_total: _Optional[int] = ..., rx_frames_total: _Optional[int] = ..., rx_bytes_total: _Optional[int] = ..., tx_payload_bytes_total: _Optional[int] = ..., rx_payload_bytes_total: _Optional[int] = ..., replayed_frames_total: _Optional[int] = ..., acks_sent_total: _Optional[int] = ..., acks_received_total: _Optional[int] = ..., nacks_sent_total: _Optional[int] = ..., nacks_received_total: _Optional[int] = ..., crc_errors_total: _Optional[int] = ..., malformed_frames_total: _Optional[int] = ..., foreign_frames_total: _Optional[int] = ..., stale_frames_total: _Optional[int] = ..., duplicate_frames_total: _Optional[int] = ..., missing_frames_total: _Optional[int] = ..., replay_timeouts_total: _Optional[int] = ..., tx_stalls_total: _Optional[int] = ..., in_flight_frames: _Optional[int] = ..., credit_frames: _Optional[int] = ...) -> None: ...
 
+class LinkFec(_message.Message):
+    __slots__ = ("codewords_total", "corrected_bits_total", "corrected_symbols_total", "uncorrectable_codewords_total", "lock_losses_total", "correctable_symbols", "bins", "predicted_frame_loss_ratio")
+    CODEWORDS_TOTAL_FIELD_NUMBER: _ClassVar[int]
+    CORRECTED_BITS_TOTAL_FIELD_NUMBER: _ClassVar[int]
+    CORRECTED_SYMBOLS_TOTAL_FIELD_NUMBER: _ClassVar[int]
+    UNCORRECTABLE_CODEWORDS_TOTAL_FIELD_NUMBER: _ClassVar[int]
+    LOCK_LOSSES_TOTAL_FIELD_NUMBER: _ClassVar[int]
+    CORRECTABLE_SYMBOLS_FIELD_NUMBER: _ClassVar[int]
+    BINS_FIELD_NUMBER: _ClassVar[int]
+    PREDICTED_FRAME_LOSS_RATIO_FIELD_NUMBER: _ClassVar[int]
+    codewords_total: int
+    corrected_bits_total: int
+    corrected_symbols_total: int
+    uncorrectable_codewords_total: int
+    lock_losses_total: int
+    correctable_symbols: int
+    bins: _containers.RepeatedScalarFieldContainer[int]
+    predicted_frame_loss_ratio: float
+    def __init__(self, codewords_total: _Optional[int] = ..., corrected_bits_total: _Optional[int] = ..., corrected_symbols_total: _Optional[int] = ..., uncorrectable_codewords_total: _Optional[int] = ..., lock_losses_total: _Optional[int] = ..., correctable_symbols: _Optional[int] = ..., bins: _Optional[_Iterable[int]] = ..., predicted_frame_loss_ratio: _Optional[float] = ...) -> None: ...
+
 class Link(_message.Message):
-    __slots__ = ("name", "state", "phase", "admin_up", "peer", "peer_chassis", "width_lanes", "fitted_lanes", "capacity_gbit_per_s", "modulation", "fec", "reason", "peer_reason", "fibre", "epoch", "up_time", "training_ms", "rtt_us", "trainings_total", "training_failures_total", "downs_total", "counters", "margin_min_db", "pre_fec_ber_max")
+    __slots__ = ("name", "state", "phase", "admin_up", "peer", "peer_chassis", "width_lanes", "fitted_lanes", "capacity_gbit_per_s", "modulation", "fec", "reason", "peer_reason", "fibre", "epoch", "up_time", "training_ms", "rtt_us", "trainings_total", "training_failures_total", "downs_total", "counters", "margin_min_db", "pre_fec_ber_max", "mode", "recoveries_total", "recovery_failures_total", "flaps_total", "flaps_damped_total", "fallbacks_total", "equaliser_requests_total", "full_width_lanes", "fec_counters")
     NAME_FIELD_NUMBER: _ClassVar[int]
     STATE_FIELD_NUMBER: _ClassVar[int]
     PHASE_FIELD_NUMBER: _ClassVar[int]
@@ -127,6 +147,15 @@ class Link(_message.Message):
     COUNTERS_FIELD_NUMBER: _ClassVar[int]
     MARGIN_MIN_DB_FIELD_NUMBER: _ClassVar[int]
     PRE_FEC_BER_MAX_FIELD_NUMBER: _ClassVar[int]
+    MODE_FIELD_NUMBER: _ClassVar[int]
+    RECOVERIES_TOTAL_FIELD_NUMBER: _ClassVar[int]
+    RECOVERY_FAILURES_TOTAL_FIELD_NUMBER: _ClassVar[int]
+    FLAPS_TOTAL_FIELD_NUMBER: _ClassVar[int]
+    FLAPS_DAMPED_TOTAL_FIELD_NUMBER: _ClassVar[int]
+    FALLBACKS_TOTAL_FIELD_NUMBER: _ClassVar[int]
+    EQUALISER_REQUESTS_TOTAL_FIELD_NUMBER: _ClassVar[int]
+    FULL_WIDTH_LANES_FIELD_NUMBER: _ClassVar[int]
+    FEC_COUNTERS_FIELD_NUMBER: _ClassVar[int]
     name: str
     state: LinkState
     phase: str
@@ -151,7 +180,16 @@ class Link(_message.Message):
     counters: LinkCounters
     margin_min_db: float
     pre_fec_ber_max: float
-    def __init__(self, name: _Optional[str] = ..., state: _Optional[_Union[LinkState, str]] = ..., phase: _Optional[str] = ..., admin_up: _Optional[bool] = ..., peer: _Optional[str] = ..., peer_chassis: _Optional[str] = ..., width_lanes: _Optional[int] = ..., fitted_lanes: _Optional[int] = ..., capacity_gbit_per_s: _Optional[float] = ..., modulation: _Optional[str] = ..., fec: _Optional[str] = ..., reason: _Optional[_Union[LinkReason, _Mapping]] = ..., peer_reason: _Optional[_Union[LinkReason, _Mapping]] = ..., fibre: _Optional[_Union[Fibre, _Mapping]] = ..., epoch: _Optional[int] = ..., up_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., training_ms: _Optional[float] = ..., rtt_us: _Optional[float] = ..., trainings_total: _Optional[int] = ..., training_failures_total: _Optional[int] = ..., downs_total: _Optional[int] = ..., counters: _Optional[_Union[LinkCounters, _Mapping]] = ..., margin_min_db: _Optional[float] = ..., pre_fec_ber_max: _Optional[float] = ...) -> None: ...
+    mode: str
+    recoveries_total: int
+    recovery_failures_total: int
+    flaps_total: int
+    flaps_damped_total: int
+    fallbacks_total: int
+    equaliser_requests_total: int
+    full_width_lanes: int
+    fec_counters: LinkFec
+    def __init__(self, name: _Optional[str] = ..., state: _Optional[_Union[LinkState, str]] = ..., phase: _Optional[str] = ..., admin_up: _Optional[bool] = ..., peer: _Optional[str] = ..., peer_chassis: _Optional[str] = ..., width_lanes: _Optional[int] = ..., fitted_lanes: _Optional[int] = ..., capacity_gbit_per_s: _Optional[float] = ..., modulation: _Optional[str] = ..., fec: _Optional[str] = ..., reason: _Optional[_Union[LinkReason, _Mapping]] = ..., peer_reason: _Optional[_Union[LinkReason, _Mapping]] = ..., fibre: _Optional[_Union[Fibre, _Mapping]] = ..., epoch: _Optional[int] = ..., up_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., training_ms: _Optional[float] = ..., rtt_us: _Optional[float] = ..., trainings_total: _Optional[int] = ..., training_failures_total: _Optional[int] = ..., downs_total: _Optional[int] = ..., counters: _Optional[_Union[LinkCounters, _Mapping]] = ..., margin_min_db: _Optional[float] = ..., pre_fec_ber_max: _Optional[float] = ..., mode: _Optional[str] = ..., recoveries_total: _Optional[int] = ..., recovery_failures_total: _Optional[int] = ..., flaps_total: _Optional[int] = ..., flaps_damped_total: _Optional[int] = ..., fallbacks_total: _Optional[int] = ..., equaliser_requests_total: _Optional[int] = ..., full_width_lanes: _Optional[int] = ..., fec_counters: _Optional[_Union[LinkFec, _Mapping]] = ...) -> None: ...
 
 class ListLinksRequest(_message.Message):
     __slots__ = ("parent", "page_size", "page_token")

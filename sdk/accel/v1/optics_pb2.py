@@ -22,31 +22,36 @@ _runtime_version.ValidateProtobufRuntimeVersion(
 _sym_db = _symbol_database.Default()
 
 
+from accel.v1 import flag_pb2 as accel_dot_v1_dot_flag__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x15\x61\x63\x63\x65l/v1/optics.proto\x12\x08\x61\x63\x63\x65l.v1\"\xd5\x02\n\x06\x45ngine\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x14\n\x0c\x66itted_lanes\x18\x02 \x01(\r\x12\x11\n\tlane_type\x18\x03 \x01(\t\x12\x12\n\nmodulation\x18\x04 \x01(\t\x12\x0b\n\x03\x66\x65\x63\x18\x05 \x01(\t\x12\x11\n\tconnector\x18\x06 \x01(\t\x12\x17\n\x0fsymbol_rate_gbd\x18\x07 \x01(\x01\x12\x1c\n\x14line_rate_gbit_per_s\x18\x08 \x01(\x01\x12\x19\n\x11\x65nergy_pj_per_bit\x18\t \x01(\x01\x12\x15\n\rtrace_loss_db\x18\n \x01(\x01\x12\x17\n\x0flanes_lit_count\x18\x0b \x01(\r\x12\x17\n\x0flanes_los_count\x18\x0c \x01(\r\x12\x17\n\x0flanes_lol_count\x18\r \x01(\r\x12\x1a\n\rmargin_min_db\x18\x0e \x01(\x01H\x00\x88\x01\x01\x42\x10\n\x0e_margin_min_db\"\xc9\x03\n\x04Lane\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x13\n\x0bsignal_line\x18\x02 \x01(\r\x12\x0f\n\x07\x63hannel\x18\x03 \x01(\r\x12\x15\n\rwavelength_nm\x18\x04 \x01(\x01\x12\r\n\x05tx_on\x18\x05 \x01(\x08\x12\x14\n\x0ctx_power_dbm\x18\x06 \x01(\x01\x12\x12\n\ntx_bias_ma\x18\x07 \x01(\x01\x12\x14\n\x0crx_power_dbm\x18\x08 \x01(\x01\x12\x0b\n\x03los\x18\t \x01(\x08\x12\x0b\n\x03lol\x18\n \x01(\x08\x12\x16\n\tmargin_db\x18\x0b \x01(\x01H\x00\x88\x01\x01\x12\x0e\n\x01q\x18\x0c \x01(\x01H\x01\x88\x01\x01\x12\x18\n\x0bpre_fec_ber\x18\r \x01(\x01H\x02\x88\x01\x01\x12\x14\n\x0c\x63\x61rries_data\x18\x0e \x01(\x08\x12\x16\n\tpeer_lane\x18\x0f \x01(\rH\x03\x88\x01\x01\x12\x10\n\x08inverted\x18\x10 \x01(\x08\x12\x15\n\rrx_bits_total\x18\x11 \x01(\x01\x12\x1c\n\x14pre_fec_errors_total\x18\x12 \x01(\x04\x12\x11\n\tlos_total\x18\x13 \x01(\x04\x12\x11\n\tlol_total\x18\x14 \x01(\x04\x42\x0c\n\n_margin_dbB\x04\n\x02_qB\x0e\n\x0c_pre_fec_berB\x0c\n\n_peer_lane\"K\n\x12ListEnginesRequest\x12\x0e\n\x06parent\x18\x01 \x01(\t\x12\x11\n\tpage_size\x18\x02 \x01(\x05\x12\x12\n\npage_token\x18\x03 \x01(\t\"Q\n\x13ListEnginesResponse\x12!\n\x07\x65ngines\x18\x01 \x03(\x0b\x32\x10.accel.v1.Engine\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\" \n\x10GetEngineRequest\x12\x0c\n\x04name\x18\x01 \x01(\t\"I\n\x10ListLanesRequest\x12\x0e\n\x06parent\x18\x01 \x01(\t\x12\x11\n\tpage_size\x18\x02 \x01(\x05\x12\x12\n\npage_token\x18\x03 \x01(\t\"K\n\x11ListLanesResponse\x12\x1d\n\x05lanes\x18\x01 \x03(\x0b\x32\x0e.accel.v1.Lane\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"\x1e\n\x0eGetLaneRequest\x12\x0c\n\x04name\x18\x01 \x01(\t2\x91\x02\n\rOpticsService\x12J\n\x0bListEngines\x12\x1c.accel.v1.ListEnginesRequest\x1a\x1d.accel.v1.ListEnginesResponse\x12\x39\n\tGetEngine\x12\x1a.accel.v1.GetEngineRequest\x1a\x10.accel.v1.Engine\x12\x44\n\tListLanes\x12\x1a.accel.v1.ListLanesRequest\x1a\x1b.accel.v1.ListLanesResponse\x12\x33\n\x07GetLane\x12\x18.accel.v1.GetLaneRequest\x1a\x0e.accel.v1.Laneb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x15\x61\x63\x63\x65l/v1/optics.proto\x12\x08\x61\x63\x63\x65l.v1\x1a\x13\x61\x63\x63\x65l/v1/flag.proto\"\x85\x04\n\x06\x45ngine\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x14\n\x0c\x66itted_lanes\x18\x02 \x01(\r\x12\x11\n\tlane_type\x18\x03 \x01(\t\x12\x12\n\nmodulation\x18\x04 \x01(\t\x12\x0b\n\x03\x66\x65\x63\x18\x05 \x01(\t\x12\x11\n\tconnector\x18\x06 \x01(\t\x12\x17\n\x0fsymbol_rate_gbd\x18\x07 \x01(\x01\x12\x1c\n\x14line_rate_gbit_per_s\x18\x08 \x01(\x01\x12\x19\n\x11\x65nergy_pj_per_bit\x18\t \x01(\x01\x12\x15\n\rtrace_loss_db\x18\n \x01(\x01\x12\x17\n\x0flanes_lit_count\x18\x0b \x01(\r\x12\x17\n\x0flanes_los_count\x18\x0c \x01(\r\x12\x17\n\x0flanes_lol_count\x18\r \x01(\r\x12\x1a\n\rmargin_min_db\x18\x0e \x01(\x01H\x00\x88\x01\x01\x12\'\n\nthresholds\x18\x0f \x03(\x0b\x32\x13.accel.v1.Threshold\x12\x1a\n\x12\x66lags_active_count\x18\x10 \x01(\r\x12\x1b\n\x13\x66lags_latched_count\x18\x11 \x01(\r\x12\x1a\n\x12\x66lag_changes_total\x18\x12 \x01(\x04\x12\x30\n\x0f\x65xternal_lasers\x18\x13 \x03(\x0b\x32\x17.accel.v1.ExternalLaserB\x10\n\x0e_margin_min_db\"\xeb\x01\n\rExternalLaser\x12\r\n\x05index\x18\x01 \x01(\r\x12\r\n\x05lanes\x18\x02 \x03(\r\x12\x19\n\x0claser_temp_c\x18\x03 \x01(\x01H\x00\x88\x01\x01\x12\x17\n\ntx_bias_ma\x18\x04 \x01(\x01H\x01\x88\x01\x01\x12\x1d\n\x10laser_wear_ratio\x18\x05 \x01(\x01H\x02\x88\x01\x01\x12\x1e\n\x11tec_current_ratio\x18\x06 \x01(\x01H\x03\x88\x01\x01\x42\x0f\n\r_laser_temp_cB\r\n\x0b_tx_bias_maB\x13\n\x11_laser_wear_ratioB\x14\n\x12_tec_current_ratio\"\x94\x05\n\x04Lane\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x13\n\x0bsignal_line\x18\x02 \x01(\r\x12\x0f\n\x07\x63hannel\x18\x03 \x01(\r\x12\x15\n\rwavelength_nm\x18\x04 \x01(\x01\x12\r\n\x05tx_on\x18\x05 \x01(\x08\x12\x14\n\x0ctx_power_dbm\x18\x06 \x01(\x01\x12\x12\n\ntx_bias_ma\x18\x07 \x01(\x01\x12\x14\n\x0crx_power_dbm\x18\x08 \x01(\x01\x12\x0b\n\x03los\x18\t \x01(\x08\x12\x0b\n\x03lol\x18\n \x01(\x08\x12\x16\n\tmargin_db\x18\x0b \x01(\x01H\x00\x88\x01\x01\x12\x0e\n\x01q\x18\x0c \x01(\x01H\x01\x88\x01\x01\x12\x18\n\x0bpre_fec_ber\x18\r \x01(\x01H\x02\x88\x01\x01\x12\x14\n\x0c\x63\x61rries_data\x18\x0e \x01(\x08\x12\x16\n\tpeer_lane\x18\x0f \x01(\rH\x03\x88\x01\x01\x12\x10\n\x08inverted\x18\x10 \x01(\x08\x12\x15\n\rrx_bits_total\x18\x11 \x01(\x01\x12\x1c\n\x14pre_fec_errors_total\x18\x12 \x01(\x04\x12\x11\n\tlos_total\x18\x13 \x01(\x04\x12\x11\n\tlol_total\x18\x14 \x01(\x04\x12\x13\n\x06snr_db\x18\x15 \x01(\x01H\x04\x88\x01\x01\x12\x14\n\x0claser_temp_c\x18\x16 \x01(\x01\x12\x18\n\x10laser_wear_ratio\x18\x17 \x01(\x01\x12\x1e\n\x11tec_current_ratio\x18\x18 \x01(\x01H\x05\x88\x01\x01\x12\x16\n\theater_mw\x18\x19 \x01(\x01H\x06\x88\x01\x01\x12\x1d\n\x05\x66lags\x18\x1a \x03(\x0b\x32\x0e.accel.v1.FlagB\x0c\n\n_margin_dbB\x04\n\x02_qB\x0e\n\x0c_pre_fec_berB\x0c\n\n_peer_laneB\t\n\x07_snr_dbB\x14\n\x12_tec_current_ratioB\x0c\n\n_heater_mw\"K\n\x12ListEnginesRequest\x12\x0e\n\x06parent\x18\x01 \x01(\t\x12\x11\n\tpage_size\x18\x02 \x01(\x05\x12\x12\n\npage_token\x18\x03 \x01(\t\"Q\n\x13ListEnginesResponse\x12!\n\x07\x65ngines\x18\x01 \x03(\x0b\x32\x10.accel.v1.Engine\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\" \n\x10GetEngineRequest\x12\x0c\n\x04name\x18\x01 \x01(\t\"I\n\x10ListLanesRequest\x12\x0e\n\x06parent\x18\x01 \x01(\t\x12\x11\n\tpage_size\x18\x02 \x01(\x05\x12\x12\n\npage_token\x18\x03 \x01(\t\"K\n\x11ListLanesResponse\x12\x1d\n\x05lanes\x18\x01 \x03(\x0b\x32\x0e.accel.v1.Lane\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"\x1e\n\x0eGetLaneRequest\x12\x0c\n\x04name\x18\x01 \x01(\t\"!\n\x11\x43learFlagsRequest\x12\x0c\n\x04name\x18\x01 \x01(\t2\xce\x02\n\rOpticsService\x12J\n\x0bListEngines\x12\x1c.accel.v1.ListEnginesRequest\x1a\x1d.accel.v1.ListEnginesResponse\x12\x39\n\tGetEngine\x12\x1a.accel.v1.GetEngineRequest\x1a\x10.accel.v1.Engine\x12\x44\n\tListLanes\x12\x1a.accel.v1.ListLanesRequest\x1a\x1b.accel.v1.ListLanesResponse\x12\x33\n\x07GetLane\x12\x18.accel.v1.GetLaneRequest\x1a\x0e.accel.v1.Lane\x12;\n\nClearFlags\x12\x1b.accel.v1.ClearFlagsRequest\x1a\x10.accel.v1.Engineb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'accel.v1.optics_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
-  _globals['_ENGINE']._serialized_start=36
-  _globals['_ENGINE']._serialized_end=377
-  _globals['_LANE']._serialized_start=380
-  _globals['_LANE']._serialized_end=837
-  _globals['_LISTENGINESREQUEST']._serialized_start=839
-  _globals['_LISTENGINESREQUEST']._serialized_end=914
-  _globals['_LISTENGINESRESPONSE']._serialized_start=916
-  _globals['_LISTENGINESRESPONSE']._serialized_end=997
-  _globals['_GETENGINEREQUEST']._serialized_start=999
-  _globals['_GETENGINEREQUEST']._serialized_end=1031
-  _globals['_LISTLANESREQUEST']._serialized_start=1033
-  _globals['_LISTLANESREQUEST']._serialized_end=1106
-  _globals['_LISTLANESRESPONSE']._serialized_start=1108
-  _globals['_LISTLANESRESPONSE']._serialized_end=1183
-  _globals['_GETLANEREQUEST']._serialized_start=1185
-  _globals['_GETLANEREQUEST']._serialized_end=1215
-  _globals['_OPTICSSERVICE']._serialized_start=1218
-  _globals['_OPTICSSERVICE']._serialized_end=1491
+  _globals['_ENGINE']._serialized_start=57
+  _globals['_ENGINE']._serialized_end=574
+  _globals['_EXTERNALLASER']._serialized_start=577
+  _globals['_EXTERNALLASER']._serialized_end=812
+  _globals['_LANE']._serialized_start=815
+  _globals['_LANE']._serialized_end=1475
+  _globals['_LISTENGINESREQUEST']._serialized_start=1477
+  _globals['_LISTENGINESREQUEST']._serialized_end=1552
+  _globals['_LISTENGINESRESPONSE']._serialized_start=1554
+  _globals['_LISTENGINESRESPONSE']._serialized_end=1635
+  _globals['_GETENGINEREQUEST']._serialized_start=1637
+  _globals['_GETENGINEREQUEST']._serialized_end=1669
+  _globals['_LISTLANESREQUEST']._serialized_start=1671
+  _globals['_LISTLANESREQUEST']._serialized_end=1744
+  _globals['_LISTLANESRESPONSE']._serialized_start=1746
+  _globals['_LISTLANESRESPONSE']._serialized_end=1821
+  _globals['_GETLANEREQUEST']._serialized_start=1823
+  _globals['_GETLANEREQUEST']._serialized_end=1853
+  _globals['_CLEARFLAGSREQUEST']._serialized_start=1855
+  _globals['_CLEARFLAGSREQUEST']._serialized_end=1888
+  _globals['_OPTICSSERVICE']._serialized_start=1891
+  _globals['_OPTICSSERVICE']._serialized_end=2225
 # @@protoc_insertion_point(module_scope)

@@ -54,6 +54,11 @@ class OpticsServiceStub:
                 request_serializer=accel_dot_v1_dot_optics__pb2.GetLaneRequest.SerializeToString,
                 response_deserializer=accel_dot_v1_dot_optics__pb2.Lane.FromString,
                 _registered_method=True)
+        self.ClearFlags = channel.unary_unary(
+                '/accel.v1.OpticsService/ClearFlags',
+                request_serializer=accel_dot_v1_dot_optics__pb2.ClearFlagsRequest.SerializeToString,
+                response_deserializer=accel_dot_v1_dot_optics__pb2.Engine.FromString,
+                _registered_method=True)
 
 
 class OpticsServiceServicer:
@@ -83,6 +88,13 @@ class OpticsServiceServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def ClearFlags(self, request, context):
+        """Clears the latches of all lanes of an engine; what is active stays latched.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
 
 def add_OpticsServiceServicer_to_server(servicer, server):
     rpc_method_handlers = {
@@ -105,6 +117,11 @@ def add_OpticsServiceServicer_to_server(servicer, server):
                     servicer.GetLane,
                     request_deserializer=accel_dot_v1_dot_optics__pb2.GetLaneRequest.FromString,
                     response_serializer=accel_dot_v1_dot_optics__pb2.Lane.SerializeToString,
+            ),
+            'ClearFlags': grpc.unary_unary_rpc_method_handler(
+                    servicer.ClearFlags,
+                    request_deserializer=accel_dot_v1_dot_optics__pb2.ClearFlagsRequest.FromString,
+                    response_serializer=accel_dot_v1_dot_optics__pb2.Engine.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -215,6 +232,33 @@ class OpticsService:
             '/accel.v1.OpticsService/GetLane',
             accel_dot_v1_dot_optics__pb2.GetLaneRequest.SerializeToString,
             accel_dot_v1_dot_optics__pb2.Lane.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ClearFlags(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/accel.v1.OpticsService/ClearFlags',
+            accel_dot_v1_dot_optics__pb2.ClearFlagsRequest.SerializeToString,
+            accel_dot_v1_dot_optics__pb2.Engine.FromString,
             options,
             channel_credentials,
             insecure,

@@ -121,7 +121,7 @@ async def test_a_scrape_tells_the_truth_lane_by_lane(daemon: Daemon) -> None:
     await inject(daemon, "cards/card1", "hbm_dbe")
     lines = [
         line
-        for line in scrape(daemon.host.snapshot()).splitlines()
+        for line in scrape(daemon.host.snapshot()).text.splitlines()
         if line.startswith("accel_fault_active{")
     ]
     assert lines == [

@@ -8,7 +8,7 @@ import re
 import shutil
 import subprocess
 import urllib.request
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
@@ -17,8 +17,9 @@ from accel.v1 import card_pb2, link_pb2, optics_pb2
 from acceld.config import Settings
 from acceld.errors import StartFailure
 from acceld.fields.field import label
+from acceld.telemetry.exposition import Format
 from acceld.telemetry.http import MetricsServer
-from acceld.telemetry.scrape import scrape
+from acceld.telemetry.scrape import Page, scrape
 from accelhw.interface.messages import InjectFault, SetPortAdmin
 from accelhw.model.link import DownReason, LinkState
 
@@ -189,7 +190,7 @@ async def test_it_is_served_over_http_and_a_taken_port_is_told(
 
 
 def test_a_failing_scrape_is_an_error_of_the_server() -> None:
-    def broken() -> str:
+    def broken(groups: Collection[str], form: Format) -> Page:
         raise RuntimeError
 
     server = MetricsServer("127.0.0.1", 0, broken)
