@@ -18,6 +18,7 @@ STYLES = {
     "head": "1",
 }
 STATE_STYLES = {
+    "HEALTHY": "good",
     "UP": "good",
     "READY": "good",
     "DONE": "good",
@@ -31,9 +32,11 @@ STATE_STYLES = {
     "TRAINING": "busy",
     "RUNNING": "busy",
     "QUEUED": "busy",
+    "CRITICAL": "bad",
     "FAILED": "bad",
     "ERROR": "bad",
     "FELL_OFF_BUS": "bad",
+    "ABSENT": "dim",
     "DOWN": "dim",
 }
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")

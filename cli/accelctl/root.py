@@ -30,6 +30,7 @@ NOUNS = {
     "transfer": "transfer",
     "diag": "diag",
     "bench": "bench",
+    "health": "health",
     "event": "event",
     "fault": "fault",
     "scenario": "scenario",

@@ -46,6 +46,15 @@ class View:
 
         self._rounds(lambda: self.text(list(fetch()), lines, kind))
 
+    def listed(
+        self,
+        fetch: Callable[[], Iterable[Row]],
+        lines: Callable[[Sequence[Row]], list[str]],
+        kind: Callable[[], Any] | None = None,
+    ) -> None:
+        """A list that a person reads as more than one table."""
+        self._rounds(lambda: self.text(list(fetch()), lines, kind))
+
     def one(self, fetch: Callable[[], Row], lines: Callable[[Row], Iterable[str]]) -> None:
         """A single thing; `lines` describes it to a person."""
         self._rounds(lambda: self.single(fetch(), lines))

@@ -33,7 +33,7 @@ _SHORT = (
     (re.compile(r"cards/([^/]+)/(?:engines|links)/([^/]+)"), r"\1/\2"),
     (re.compile(r"cards/([^/]+)/regions/([^/]+)"), r"\1:\2"),
     (re.compile(r"cards/([^/]+)/channelMap"), r"\1"),
-    (re.compile(r"(?:cards|transfers|diags|faults|faultKinds)/([^/]+)"), r"\1"),
+    (re.compile(r"(?:cards|workers|transfers|diags|faults|faultKinds)/([^/]+)"), r"\1"),
 )
 
 

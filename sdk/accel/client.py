@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from accel.diag import Diags
     from accel.event import Events
     from accel.fault import Faults
+    from accel.health import HealthOf
     from accel.link import Links
     from accel.memory import Regions
     from accel.optics import Engines, Lanes
@@ -111,6 +112,12 @@ class Client:
         from accel.fault import Faults
 
         return Faults(self._wire)
+
+    @cached_property
+    def health(self) -> HealthOf:
+        from accel.health import HealthOf
+
+        return HealthOf(self._wire)
 
     def host(self) -> Any:
         """The host as a whole (`accel.v1.Host`): daemon, chassis, workers, budget."""

@@ -19,6 +19,7 @@ from accel.v1 import (
     diag_pb2_grpc,
     event_pb2_grpc,
     fault_pb2_grpc,
+    health_pb2_grpc,
     host_pb2_grpc,
     link_pb2_grpc,
     memory_pb2,
@@ -108,6 +109,7 @@ class Daemon:
             ("events", event_pb2_grpc.EventServiceStub),
             ("faults", fault_pb2_grpc.FaultServiceStub),
             ("diags", diag_pb2_grpc.DiagServiceStub),
+            ("health", health_pb2_grpc.HealthServiceStub),
         ):
             setattr(self, name, module(self._channel))
 
@@ -120,6 +122,7 @@ class Daemon:
     events: Any = None
     faults: Any = None
     diags: Any = None
+    health: Any = None
 
     async def stop(self) -> None:
         if self._channel is not None:

@@ -11,6 +11,7 @@ import rich_click as click
 from accel.address import short
 from accel.plain import to_plain, word
 from accelctl import render
+from accelctl.commands import health as health_line
 from accelctl.commands.card import state_word as card_state
 from accelctl.commands.link import CARRIES_DATA, why
 from accelctl.commands.link import state_word as link_state
@@ -65,6 +66,7 @@ EVENT_COLUMNS = (
 @dataclass(frozen=True, slots=True)
 class Status:
     host: Any
+    health: Any
     cards: Sequence[Any]
     links: Sequence[Any]
     transfers: Sequence[Any]
@@ -73,6 +75,7 @@ class Status:
     def plain(self) -> dict[str, Any]:
         return {
             "host": to_plain(self.host),
+            "health": health_line.verdict(self.health),
             "cards": [to_plain(card) for card in self.cards],
             "links": [to_plain(link) for link in self.links],
             "transfers": [to_plain(transfer) for transfer in self.transfers],
@@ -96,6 +99,7 @@ def fetch(session: Session) -> Status:
     on = host.chassis_attached  # Without hardware there is still the daemon to look at.
     return Status(
         host,
+        client.health.get(),
         tuple(client.cards.list()) if on else (),
         tuple(client.links.list()) if on else (),
         tuple(client.transfers.list(active_only=True)),
@@ -105,6 +109,7 @@ def fetch(session: Session) -> Status:
 
 def lines(view: View, status: Status) -> list[str]:
     out = head(status.host, view.session.colored)
+    out.append(_health(status.health, view.session.colored))
     if status.cards:
         out += ["", *view.fitted(status.cards, CARD_COLUMNS)]
     if status.links:
@@ -140,6 +145,13 @@ def head(host: Any, colored: bool) -> list[str]:
         second.append(f"metrics {render.clean(host.metrics_address)}")
     width = render.terminal_width()
     return [*render.flow(filter(None, first), width), *render.flow(second, width)]
+
+
+def _health(health: Any, colored: bool) -> str:
+    line = f"health {health_line.sentence(health)}"
+    state = health_line.state_word(health)
+    painted = render.paint(state, render.state(state).style, colored)
+    return render.cut(line, render.terminal_width()).replace(state, painted, 1)
 
 
 def _hbm(host: Any) -> str:
