@@ -33,3 +33,9 @@ class Cards:
         request = card_pb2.ResetCardRequest(name=CardAddress.parse(card).name)
         answer: card_pb2.Card = self._wire.call(self._stub.ResetCard, request, RESET_TIMEOUT_S)
         return answer
+
+    def clear_flags(self, card: str) -> card_pb2.Card:
+        """Clear the latched flags of the card itself; what is active stays latched."""
+        request = card_pb2.ClearCardFlagsRequest(name=CardAddress.parse(card).name)
+        answer: card_pb2.Card = self._wire.call(self._stub.ClearCardFlags, request)
+        return answer

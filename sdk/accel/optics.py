@@ -27,6 +27,12 @@ class Engines:
         answer: optics_pb2.Engine = self._wire.call(self._stub.GetEngine, request)
         return answer
 
+    def clear_flags(self, port: str) -> optics_pb2.Engine:
+        """Clear the latched flags of all its lanes; what is active stays latched."""
+        request = optics_pb2.ClearFlagsRequest(name=PortAddress.parse(port).engine_name)
+        answer: optics_pb2.Engine = self._wire.call(self._stub.ClearFlags, request)
+        return answer
+
 
 class Lanes:
     """Lanes, each as its own end sees it; each method gives `accel.v1.Lane`s."""

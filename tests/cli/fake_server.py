@@ -10,6 +10,7 @@ import os
 import socket
 import threading
 import time
+from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -27,6 +28,9 @@ from accel.v1 import (
     event_pb2,
     event_pb2_grpc,
     fault_pb2_grpc,
+    flag_pb2,
+    health_pb2,
+    health_pb2_grpc,
     host_pb2,
     host_pb2_grpc,
     link_pb2,
@@ -41,6 +45,7 @@ from accel.v1 import (
 
 from .fake_diag import DiagServicer
 from .fake_faults import FaultServicer, canned_faults
+from .fake_health import HealthServicer, canned_health
 
 EPOCH_S = 1_790_000_000  # 2026-09-21T14:13:20Z, when this chassis was switched on
 MIB = 1 << 20
@@ -53,6 +58,24 @@ def stamp(seconds: float) -> Any:
     moment = Timestamp()
     moment.FromMilliseconds(int((EPOCH_S + seconds) * 1000))
     return moment
+
+
+def flag(name: str, changes: int, *, active: bool) -> flag_pb2.Flag:
+    """One that was set some seconds ago, and is still latched."""
+    return flag_pb2.Flag(
+        name=name,
+        active=active,
+        latched=True,
+        changes_total=changes,
+        first_set_time=stamp(3),
+        last_set_time=stamp(4),
+        last_clear_time=None if changes == 1 else stamp(5),
+    )
+
+
+def clear(flags: Iterable[flag_pb2.Flag]) -> None:
+    for one in flags:
+        one.latched = one.active
 
 
 def canned_cards() -> list[card_pb2.Card]:
@@ -85,7 +108,36 @@ def canned_cards() -> list[card_pb2.Card]:
                 corrected_errors_total=[3, 1204][index],
                 uncorrectable_errors_total=index,
                 rows_pending=index,
+                refresh_ratio=1 + index,
             ),
+            case_temp_c=[52.25, 71.5][index],
+            hbm_temp_c=[61.0, 86.25][index],
+            supply_v=3.3,
+            power_w=[38.5, 64.0][index],
+            signal_lines_used_count=4,
+            region_count=[2, 0][index],
+            thresholds=[
+                flag_pb2.Threshold(
+                    quantity="case_temp_c",
+                    high_alarm=75,
+                    high_warning=70,
+                    low_warning=0,
+                    low_alarm=-5,
+                ),
+                flag_pb2.Threshold(
+                    quantity="supply_v",
+                    high_alarm=3.63,
+                    high_warning=3.465,
+                    low_warning=3.135,
+                    low_alarm=2.97,
+                ),
+            ],
+            flags=[
+                flag("case_temp_high_warning", 1, active=True)
+                if index
+                else flag_pb2.Flag(name="case_temp_high_warning"),
+                flag_pb2.Flag(name="supply_low_alarm"),
+            ],
         )
         for index in (0, 1)
     ]
@@ -126,6 +178,19 @@ def canned_links() -> list[link_pb2.Link]:
             ),
             margin_min_db=[4.31, 3.87][card],
             pre_fec_ber_max=[2.4e-9, 1.1e-8][card],
+            mode="kp4",
+            recoveries_total=1,
+            flaps_total=1,
+            equaliser_requests_total=12,
+            full_width_lanes=4,
+            fec_counters=link_pb2.LinkFec(
+                codewords_total=7_812_500,
+                corrected_bits_total=1020,
+                corrected_symbols_total=1017,
+                correctable_symbols=15,
+                bins=[7_811_484, 1015, 1, *[0] * 13],
+                predicted_frame_loss_ratio=3.2e-41,
+            ),
         )
         failed = link_pb2.Link(
             name=f"cards/card{card}/links/oe1",
@@ -155,6 +220,17 @@ def canned_links() -> list[link_pb2.Link]:
             counters=link_pb2.LinkCounters(),
             margin_min_db=-0.75,
             pre_fec_ber_max=6.2e-4,
+            flaps_total=3,
+            flaps_damped_total=1,
+            fallbacks_total=2,
+            full_width_lanes=4,
+            fec_counters=link_pb2.LinkFec(
+                codewords_total=4000,
+                uncorrectable_codewords_total=12,
+                lock_losses_total=2,
+                correctable_symbols=15,
+                bins=[1500, 1200, 800, 300, 120, 40, 20, 8, *[0] * 8],
+            ),
         )
         links += [up, failed]
     return links
@@ -177,6 +253,19 @@ def canned_engines() -> list[optics_pb2.Engine]:
             lanes_los_count=oe,
             lanes_lol_count=oe,
             margin_min_db=4.31 if oe == 0 else -0.75,
+            thresholds=[
+                flag_pb2.Threshold(
+                    quantity="rx_power_dbm",
+                    high_alarm=7.5,
+                    high_warning=4.5,
+                    low_warning=-6.4,
+                    low_alarm=-10.4,
+                ),
+                flag_pb2.Threshold(quantity="pre_fec_ber", high_alarm=2.4e-4, high_warning=2e-5),
+            ],
+            flags_active_count=oe,
+            flags_latched_count=2 * oe,
+            flag_changes_total=3 * oe,
         )
         for card in (0, 1)
         for oe in (0, 1)
@@ -204,13 +293,20 @@ def canned_lanes() -> list[optics_pb2.Lane]:
                     inverted=oe == 0 and lane == 2,
                     rx_bits_total=1.0625e13,
                     pre_fec_errors_total=25600,
+                    laser_temp_c=50.25,
+                    laser_wear_ratio=0.04,
+                    tec_current_ratio=0.15,
                 )
                 if not dark:
                     one.margin_db = 4.31 - 0.125 * lane if oe == 0 else 0.5 - lane
                     one.q = 7.25
+                    one.snr_db = 17.2
                     one.pre_fec_ber = 2.4e-9
                 if oe == 0:
                     one.peer_lane = 3 - lane
+                if dark:
+                    one.flags.append(flag("los", 1, active=True))
+                    one.flags.append(flag("rx_power_low_alarm", 2, active=False))
                 lanes.append(one)
     return lanes
 
@@ -313,6 +409,7 @@ class State:
     channels: list[Any] = field(default_factory=canned_channels)
     transfers: list[Any] = field(default_factory=canned_transfers)
     events: list[Any] = field(default_factory=canned_events)
+    health: health_pb2.Health = field(default_factory=canned_health)
     faults: list[Any] = field(default_factory=lambda: canned_faults(stamp(60), stamp(90)))
     regions: dict[str, Any] = field(default_factory=dict)
     memory: dict[str, bytearray] = field(default_factory=dict)
@@ -401,6 +498,11 @@ class CardServicer(Servicer, card_pb2_grpc.CardServiceServicer):
         card.resets_total += 1
         return card
 
+    def ClearCardFlags(self, request: Any, context: Any) -> Any:
+        card = self.find(self.state.cards, request.name, "card", context)
+        clear(card.flags)
+        return card
+
 
 class LinkServicer(Servicer, link_pb2_grpc.LinkServiceServicer):
     def ListLinks(self, request: Any, context: Any) -> Any:
@@ -484,6 +586,14 @@ class OpticsServicer(Servicer, optics_pb2_grpc.OpticsServiceServicer):
 
     def GetLane(self, request: Any, context: Any) -> Any:
         return self.find(self.state.lanes, request.name, "lane", context)
+
+    def ClearFlags(self, request: Any, context: Any) -> Any:
+        engine = self.find(self.state.engines, request.name, "engine", context)
+        lanes = [lane for lane in self.state.lanes if lane.name.startswith(f"{request.name}/")]
+        for lane in lanes:
+            clear(lane.flags)
+        engine.flags_latched_count = sum(f.latched for lane in lanes for f in lane.flags)
+        return engine
 
 
 class MemoryServicer(Servicer, memory_pb2_grpc.MemoryServiceServicer):
@@ -759,6 +869,10 @@ class FakeDaemon:
             (
                 fault_pb2_grpc.add_FaultServiceServicer_to_server,
                 FaultServicer(self.state.faults, stamp(120), refuse),
+            ),
+            (
+                health_pb2_grpc.add_HealthServiceServicer_to_server,
+                HealthServicer(self.state.health, refuse),
             ),
             (
                 diag_pb2_grpc.add_DiagServiceServicer_to_server,

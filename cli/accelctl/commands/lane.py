@@ -7,7 +7,8 @@ from typing import Any
 import rich_click as click
 
 from accel.address import short
-from accelctl import render
+from accelctl import figures, render
+from accelctl.figures import FLAG_COLUMNS
 from accelctl.options import Noun, command, examples, viewed
 from accelctl.params import CARD_OR_PORT, LANE
 from accelctl.render import Cell, Column
@@ -29,6 +30,12 @@ def flags(lane: Any) -> Cell:
     """LOS: no light. LOL: light, but the receiver's clock does not lock."""
     words = [word for word, on in (("LOS", lane.los), ("LOL", lane.lol)) if on]
     return Cell(" ".join(words), "bad")
+
+
+def latched(lane: Any) -> Cell:
+    """How many of its flags were on since they were last cleared."""
+    count = sum(flag.latched for flag in lane.flags)
+    return Cell(str(count), "warn" if count else "dim")
 
 
 def peer(lane: Any) -> str:
@@ -57,6 +64,15 @@ COLUMNS = (
     Column("Q", lambda n: render.optional(n, "q", lambda v: f"{v:.2f}"), right=True, wide=True),
     Column("BITS", lambda n: f"{n.rx_bits_total:.3g}", right=True, wide=True),
     Column("ERRORS", lambda n: str(n.pre_fec_errors_total), right=True, wide=True),
+    Column(
+        "SNR dB",
+        lambda n: render.optional(n, "snr_db", lambda v: f"{v:.1f}"),
+        right=True,
+        wide=True,
+    ),
+    Column("LASER C", lambda n: f"{n.laser_temp_c:.1f}", right=True, wide=True),
+    Column("WEAR %", lambda n: f"{n.laser_wear_ratio * 100:.0f}", right=True, wide=True),
+    Column("LATCHED", latched, right=True, wide=True),
     Column("LOS N", lambda n: str(n.los_total), right=True, wide=True),
     Column("LOL N", lambda n: str(n.lol_total), right=True, wide=True),
 )
@@ -86,23 +102,57 @@ def list_(session: Session, view: View, owner: str | None) -> None:
 @viewed
 def show(session: Session, view: View, lane: str) -> None:
     """Show one lane in full."""
-    view.one(lambda: session.client.lanes.get(lane), lambda n: view.detail(*_describe(n)))
+
+    def describe(found: Any) -> list[str]:
+        lines = [
+            *view.detail(short(found.name), _place(found)),
+            "",
+            *view.detail("transmitter", _transmitter(found)),
+            "",
+            *view.detail("receiver", _receiver(found)),
+        ]
+        if flags := figures.changed(found.flags):
+            lines += ["", *view.table(flags, FLAG_COLUMNS)]
+        return lines
+
+    view.one(lambda: session.client.lanes.get(lane), describe)
 
 
-def _describe(lane: Any) -> tuple[str, list[render.Field]]:
-    return short(lane.name), [
+def _place(lane: Any) -> list[render.Field]:
+    return [
         ("wavelength", f"{lane.wavelength_nm:.2f} nm"),
         ("signal line", str(lane.signal_line)),
         ("channel", str(lane.channel)),
         ("carries data", "yes" if lane.carries_data else "no"),
-        ("transmitter", render.Cell("on", "good") if lane.tx_on else render.Cell("off", "dim")),
-        ("Tx power", f"{lane.tx_power_dbm:.2f} dBm" if lane.tx_on else ""),
-        ("Tx bias", f"{lane.tx_bias_ma:.2f} mA" if lane.tx_on else ""),
-        ("Rx power", f"{lane.rx_power_dbm:.2f} dBm"),
-        ("flags", flags(lane)),
-        ("margin", render.optional(lane, "margin_db", lambda v: f"{v:.2f} dB")),
+    ]
+
+
+def _transmitter(lane: Any) -> list[render.Field]:
+    if not lane.tx_on:
+        light: list[render.Field] = [("laser", Cell("off", "dim"))]
+    else:
+        light = [
+            ("laser", Cell("on", "good")),
+            figures.figure(lane, "tx_power_dbm", "power"),
+            figures.figure(lane, "tx_bias_ma", "bias"),
+        ]
+    return [
+        *light,
+        figures.figure(lane, "laser_temp_c", "temperature"),
+        figures.figure(lane, "laser_wear_ratio", "worn"),
+        figures.figure(lane, "tec_current_ratio", "cooler's current"),
+        figures.figure(lane, "heater_mw", "ring heater"),
+    ]
+
+
+def _receiver(lane: Any) -> list[render.Field]:
+    return [
+        figures.figure(lane, "rx_power_dbm", "power"),
+        ("signal", flags(lane)),
+        figures.figure(lane, "margin_db", "margin"),
         ("Q", render.optional(lane, "q", lambda v: f"{v:.2f}")),
-        ("pre-FEC BER", render.optional(lane, "pre_fec_ber", render.ber)),
+        figures.figure(lane, "snr_db", "SNR"),
+        figures.figure(lane, "pre_fec_ber", "pre-FEC BER"),
         ("hears far lane", render.optional(lane, "peer_lane", str)),
         ("polarity", "inverted" if lane.inverted else ""),
         ("bits received", f"{lane.rx_bits_total:.4g}"),

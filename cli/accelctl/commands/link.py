@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import math
+from dataclasses import dataclass
 from typing import Any
 
 import rich_click as click
 
 from accel.address import short
-from accelctl import exits, render
+from accelctl import exits, figures, render
 from accelctl.commands import diag
 from accelctl.options import Noun, command, examples, printed, viewed
 from accelctl.params import CARD, DURATION, PORT, SWAP
+from accelctl.pictures import blocks
 from accelctl.render import Cell, Column
 from accelctl.session import Session
 from accelctl.several import each
@@ -67,6 +70,14 @@ COLUMNS = (
         right=True,
         wide=True,
     ),
+    Column("MODE", lambda k: k.mode, wide=True, spare=True),
+    Column("FLAPS", lambda k: str(k.flaps_total), right=True, wide=True),
+    Column(
+        "LOST CW",
+        lambda k: str(k.fec_counters.uncorrectable_codewords_total),
+        right=True,
+        wide=True,
+    ),
     Column("REPLAYS", lambda k: str(k.counters.replayed_frames_total), right=True, wide=True),
     Column("CRC ERR", lambda k: str(k.counters.crc_errors_total), right=True, wide=True),
 )
@@ -110,7 +121,16 @@ def show(session: Session, view: View, port: str) -> None:
         return [
             *view.detail(*_describe(link)),
             "",
-            *view.detail("counters", _counters(link.counters)),
+            *view.detail("recovery", _recovery(link)),
+            "",
+            *view.detail("FEC", _fec(link.fec_counters)),
+            *(
+                ["", *view.table(_bins(link.fec_counters), BIN_COLUMNS)]
+                if link.fec_counters.bins
+                else []
+            ),
+            "",
+            *view.detail("frames", _counters(link.counters)),
         ]
 
     view.one(lambda: session.client.links.get(port), describe)
@@ -271,7 +291,8 @@ def _describe(link: Any) -> tuple[str, list[render.Field]]:
     fibre = link.fibre
     plugged = link.HasField("fibre")
     modulation = link.modulation.upper()
-    rate = f", {modulation}, FEC {link.fec}" if link.fec else f", {modulation}"
+    fec = link.mode or link.fec
+    rate = f", {modulation}, FEC {fec}" if fec else f", {modulation}"
     return short(link.name), [
         ("state", render.state(state_word(link))),
         ("phase", link.phase),
@@ -281,7 +302,7 @@ def _describe(link: Any) -> tuple[str, list[render.Field]]:
         ("switched", "on" if link.admin_up else "off"),
         ("peer", short(link.peer)),
         ("peer's chassis", link.peer_chassis),
-        ("lanes", f"{link.width_lanes} of {link.fitted_lanes}"),
+        ("lanes", _lanes(link)),
         ("capacity", f"{render.number(link.capacity_gbit_per_s)} Gb/s{rate}"),
         ("worst margin", render.optional(link, "margin_min_db", lambda v: f"{v:.2f} dB")),
         ("worst pre-FEC BER", render.optional(link, "pre_fec_ber_max", render.ber)),
@@ -302,10 +323,68 @@ def _describe(link: Any) -> tuple[str, list[render.Field]]:
     ]
 
 
+def _lanes(link: Any) -> str:
+    spare = link.fitted_lanes - link.full_width_lanes if link.full_width_lanes else 0
+    text = f"{link.width_lanes} of {link.fitted_lanes}"
+    return f"{text}, {spare} spare" if spare else text
+
+
+def _recovery(link: Any) -> list[render.Field]:
+    return [
+        figures.figure(link, key, figures.counter_label(key))
+        for key in (
+            "recoveries_total", "recovery_failures_total", "flaps_total", "flaps_damped_total",
+            "fallbacks_total", "equaliser_requests_total",
+        )
+    ]  # fmt: skip
+
+
+def _fec(fec: Any) -> list[render.Field]:
+    lost = fec.uncorrectable_codewords_total
+    return [
+        (
+            "corrects",
+            render.optional(fec, "correctable_symbols", lambda v: f"{v} symbols a codeword"),
+        ),
+        figures.figure(fec, "codewords_total", "codewords"),
+        figures.figure(fec, "corrected_bits_total", "bits corrected"),
+        figures.figure(fec, "corrected_symbols_total", "symbols corrected"),
+        ("codewords lost", Cell(render.count(lost), "bad" if lost else "")),
+        figures.figure(fec, "lock_losses_total", "times lock lost"),
+        (
+            "predicted frame loss",
+            render.optional(fec, "predicted_frame_loss_ratio", lambda v: f"{v:.1e}" if v else "0"),
+        ),
+    ]
+
+
+def _bins(fec: Any) -> list[Bin]:
+    """Of the histogram, up to the last that has a codeword, and one more."""
+    last = max((n for n, count in enumerate(fec.bins) if count), default=0)
+    top = math.log10(max(fec.bins) + 1) or 1.0
+    return [
+        Bin(n, count, math.log10(count + 1) / top) for n, count in enumerate(fec.bins[: last + 2])
+    ]
+
+
+@dataclass(frozen=True)
+class Bin:
+    symbols: int
+    codewords: int
+    share: float  # of the fullest, on a scale of decades
+
+
+BIN_COLUMNS = (
+    Column("SYMBOLS CORRECTED", lambda b: str(b.symbols), right=True),
+    Column("CODEWORDS", lambda b: render.count(b.codewords), right=True),
+    Column("", lambda b: blocks.bar(b.share, 30)),
+)
+
+
 def _counters(counters: Any) -> list[render.Field]:
     return [
         (
-            field.name.removesuffix("_total").replace("_", " "),
+            figures.counter_label(field.name),
             render.count(getattr(counters, field.name)),
         )
         for field in counters.DESCRIPTOR.fields

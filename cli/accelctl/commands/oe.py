@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from typing import Any
 
 import rich_click as click
 
 from accel.address import short
-from accelctl import render
-from accelctl.options import Noun, command, examples, viewed
+from accelctl import figures, render
+from accelctl.options import Noun, command, examples, printed, viewed
 from accelctl.params import CARD, ENGINE
 from accelctl.render import Cell, Column
 from accelctl.session import Session
+from accelctl.several import each
 from accelctl.view import View
 
 
@@ -32,6 +35,9 @@ COLUMNS = (
     Column("MODULATION", lambda e: e.modulation.upper()),
     Column("FEC", lambda e: e.fec),
     Column("Gb/s/LANE", lambda e: render.number(e.line_rate_gbit_per_s, 4), right=True),
+    Column("FLAGS ON", lambda e: troubled(e.flags_active_count), right=True, droppable=True),
+    Column("LATCHED", lambda e: troubled(e.flags_latched_count), right=True, droppable=True),
+    Column("CHANGES", lambda e: render.count(e.flag_changes_total), right=True, wide=True),
     Column("CONNECTOR", lambda e: e.connector, wide=True),
     Column("TYPE", lambda e: e.lane_type, wide=True),
     Column("GBd", lambda e: render.number(e.symbol_rate_gbd, 4), right=True, wide=True),
@@ -61,8 +67,80 @@ def list_(session: Session, view: View, card: str | None) -> None:
 @click.argument("port", type=ENGINE)
 @viewed
 def show(session: Session, view: View, port: str) -> None:
-    """Show one engine in full."""
-    view.one(lambda: session.client.engines.get(port), lambda e: view.detail(*_describe(e)))
+    """Show one engine in full, with its thresholds and the flags of its lanes."""
+
+    def describe(engine: Any) -> list[str]:
+        lines = [
+            *view.detail(*_describe(engine)),
+            "",
+            *view.table(engine.thresholds, figures.THRESHOLD_COLUMNS),
+        ]
+        if engine.external_lasers:
+            lines += ["", *view.table(engine.external_lasers, LASER_COLUMNS)]
+        if engine.flags_latched_count or engine.flag_changes_total:
+            flags = [
+                LaneFlag(short(lane.name).rpartition("/")[2], flag)
+                for lane in session.client.lanes.list(port)
+                for flag in figures.changed(lane.flags)
+            ]
+            lines += ["", *view.table(flags, LANE_FLAG_COLUMNS)]
+        return lines
+
+    view.one(lambda: session.client.engines.get(port), describe)
+
+
+@command(cli, "clear-flags")
+@examples("accelctl oe clear-flags card0/oe1", "accelctl oe clear-flags card0/oe0 card0/oe1")
+@click.argument("ports", type=ENGINE, nargs=-1, required=True, metavar="OE...")
+@printed
+def clear_flags(session: Session, view: View, ports: tuple[str, ...]) -> None:
+    """Clear the latched flags of all lanes of engines.
+
+    What is on now stays latched, and counts and times go on. The flags of a card itself are
+    cleared with 'accelctl card clear-flags'.
+    """
+    with each(ports) as work:
+        done = work(session.client.engines.clear_flags)
+        view.results(done, lambda e: f"{short(e.name)}: {cleared(e.flags_latched_count)}")
+
+
+def cleared(left: int) -> str:
+    if not left:
+        return "no flag is latched"
+    return f"{left} flag{'s are' if left > 1 else ' is'} still on"
+
+
+@dataclass(frozen=True)
+class LaneFlag:
+    lane: str
+    flag: Any
+
+
+def _of_flag(column: Column) -> Column:
+    def get(row: LaneFlag) -> Cell | str:
+        return column.get(row.flag)
+
+    return replace(column, get=get)
+
+
+LANE_FLAG_COLUMNS = (
+    Column("LANE", lambda f: f.lane),
+    *map(_of_flag, figures.FLAG_COLUMNS),
+)
+
+
+def _shown(key: str) -> Callable[[Any], str]:
+    return lambda laser: str(figures.figure(laser, key, "")[1])
+
+
+LASER_COLUMNS = (
+    Column("LASER", lambda s: str(s.index)),
+    Column("LANES", lambda s: f"{min(s.lanes)}-{max(s.lanes)}"),
+    Column("BIAS", _shown("tx_bias_ma"), right=True),
+    Column("TEMPERATURE", _shown("laser_temp_c"), right=True),
+    Column("WORN", _shown("laser_wear_ratio"), right=True),
+    Column("COOLER", _shown("tec_current_ratio"), right=True),
+)
 
 
 def _describe(engine: Any) -> tuple[str, list[render.Field]]:
@@ -78,7 +156,10 @@ def _describe(engine: Any) -> tuple[str, list[render.Field]]:
         ("lanes lit", str(engine.lanes_lit_count)),
         ("lanes in LOS", troubled(engine.lanes_los_count)),
         ("lanes in LOL", troubled(engine.lanes_lol_count)),
-        ("worst margin", render.optional(engine, "margin_min_db", lambda v: f"{v:.2f} dB")),
+        figures.figure(engine, "margin_min_db", "worst margin"),
+        ("flags on", troubled(engine.flags_active_count)),
+        ("flags latched", troubled(engine.flags_latched_count)),
+        figures.figure(engine, "flag_changes_total", "changes of flags"),
     ]
 
 
