@@ -9,7 +9,7 @@ from acceld.fields.field import Field, Labelled, Labels, Noun, Sample, joined, l
 from acceld.host.snapshot import HostSnapshot
 
 HEALTH_SAMPLES_KEPT = 1 << 17
-HEALTHY = (Noun.HOST, Noun.HOST, Noun.CARD, Noun.ENGINE, Noun.LINK, Noun.LANE)  # daemon and host
+HEALTHY = (Noun.HOST, Noun.HOST, Noun.CARD, Noun.ENGINE, Noun.LINK)  # daemon and host
 
 
 def _faults(host: HostSnapshot) -> Iterator[Sample]:
@@ -53,8 +53,8 @@ FAULT_FIELDS = (
 HEALTH_FIELDS = (
     Field(
         Noun.HOST, "health", "accel_health_state",
-        "Health of each lane, oe, link and card, of the host and of the daemon, as `kind` says: 0"
-        " ok, 1 in training or grace, 2 warning, 3 critical.",
+        "Health of each oe, link and card, of the host and of the daemon, as `kind` says: 0 ok, 1"
+        " in training or grace, 2 warning, 3 critical. Of a lane only while it is not ok.",
         Labelled(_health, ("kind", "card", "oe", "lane"), 1), counted=HEALTHY,
     ),
     Field(

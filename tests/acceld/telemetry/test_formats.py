@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import gzip
 import re
 import urllib.error
@@ -38,11 +39,11 @@ ESCAPED = {r"\\": "\\", r"\"": '"', r"\n": "\n"}
 async def snapshot(hardware: FakeHardware, daemon: Daemon) -> HostSnapshot:
     fill(hardware)
     await daemon.host.faults.inject(InjectFault(0, "", "bent_fibre", "card0/oe0", (2,)))
-    daemon.host.health_of = lambda snapshot: (
+    health = (
         HealthSample("host", "", 3, ("LINKS_DOWN",)),
         HealthSample("lane", "card0/oe0/lane2", 2, ('odd "words" \\ and\nlines',)),
     )
-    return daemon.host.snapshot()
+    return dataclasses.replace(daemon.host.snapshot(), health=health)
 
 
 class Theirs:
