@@ -16,6 +16,7 @@ from accelctl.session import Session
 from accelctl.view import View, plain
 
 QUIET = ("HEALTHY", "ABSENT")
+UNWELL = ("WARNING", "CRITICAL")
 CHECKED_CAUSES = 1  # of a check's one line; more are counted
 
 
@@ -83,8 +84,7 @@ def show(session: Session, view: View, object_: str, everything: bool) -> None:
         out = [_headline(view, top)]
         if rows:
             out += ["", *view.table(rows, COLUMNS)]
-        steps = [one for one in top.causes if not everything or _counts(one)]
-        return out + _to_do(steps)
+        return out + _to_do(top.causes)
 
     def data() -> list[Any]:
         return _without_parts(fetch()[1:])
@@ -131,7 +131,7 @@ def _to_do(causes: Iterable[Any]) -> list[str]:
     steps = [
         f"  {render.clean(short(one.object))}: {render.clean(one.next_action)}"
         for one in causes
-        if _counts(one) and one.next_action and not one.next_action.startswith("none")
+        if state_word(one) in UNWELL and not one.next_action.startswith("none")
     ]
     return ["", "What to do:", *dict.fromkeys(steps)] if steps else []
 

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from acceld.health.reasons import PLANNED
 from acceld.host.snapshot import CARD_STATES, CardSnapshot, HostSnapshot, PortSnapshot
 from accelhw.model.ids import PortId
+from accelhw.model.link import LinkState
 
 S = 10**9
 START_NS = 30 * S  # a link has so long to come up after power-on, reset, admin-up or a retrain
@@ -130,6 +131,8 @@ def _port(before: PortPast | None, port: PortSnapshot, card: CardSnapshot, now: 
         return PortPast(carries, now.mono_ns, planned_ns, admin_up, ready_ns, reason, flaps)
     since_ns = before.since_ns if before.carries == carries else now.mono_ns
     planned_ns = before.planned_until_ns
+    if carries and now.mono_ns - since_ns >= RETRAIN_NS and port.state is LinkState.UP:
+        planned_ns = min(planned_ns, now.mono_ns)  # It came up, and needs no more time.
     if (
         (admin_up and not before.admin_up)
         or ready_ns != before.ready_ns

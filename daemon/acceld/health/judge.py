@@ -48,6 +48,7 @@ def _worker(worker: WorkerSnapshot, scene: Scene) -> Health:
     before = scene.history.before
     again = worker.restarts - before.restarts.get(worker.index, 0) if before else 0
     if again > 0:
-        text = f"started again {again} times in {RECENT_TEXT}"
+        times = "once" if again == 1 else f"{again} times"
+        text = f"started again {times} in {RECENT_TEXT}"
         found.append(reason("WORKER_RESTARTED", WARNING, at, text))
     return whole(at, tuple(found))

@@ -120,7 +120,7 @@ def _down(port: PortSnapshot, scene: Scene) -> Reason:
         code = DownReason.PEER_DOWN
     text, state = _why(port, code), CRITICAL
     past = scene.past(port.id)
-    if code in (DownReason.ADMIN_DOWN, DownReason.PEER_DOWN):
+    if code is DownReason.ADMIN_DOWN or (code is DownReason.PEER_DOWN and _is_switched_off(far)):
         state = ABSENT
     elif code in TESTED:
         state = TRAINING
@@ -133,6 +133,11 @@ def _down(port: PortSnapshot, scene: Scene) -> Reason:
     interface = port.info.fibre.interface if port.info.fibre else None
     action = words.Reason(code).next_action(str(port.id), interface or "") if code else ""
     return reason(name, state, at, text, action)
+
+
+def _is_switched_off(far: PortSnapshot | None) -> bool:
+    """A card that is reset says the same for a moment; of another host's, we know no better."""
+    return far is None or not _is_wanted(far)
 
 
 def _why(port: PortSnapshot, code: DownReason) -> str:
@@ -156,15 +161,16 @@ def _width(port: PortSnapshot, scene: Scene) -> Iterator[Reason]:
     if width >= full:
         return
     out = [index for index in range(port.info.lanes) if not port.lanes[index]["used"]]
-    told = []
-    for index in out:
-        codes = [one.code for one in lane.reasons(port, index)]
-        if codes:
-            told.append(f"lane{index} {' '.join(codes)}")
-    text = f"carries data on {width} of {full} lanes"
-    text += f": {', '.join(told)}" if told else f"; left out: {_lane_list(out)}"
+    known = {index: found for index in out if (found := lane.reasons(port, index))}
+    text, action = f"carries data on {width} of {full} lanes", ""
+    if known:
+        told = (f"lane{index} {' '.join(r.code for r in its)}" for index, its in known.items())
+        text += f": {', '.join(told)}"
+        action = next(iter(known.values()))[0].next_action
+    else:
+        text += f"; left out: {_lane_list(out)}"
     state = TRAINING if _in_grace(port, scene) else WARNING
-    yield reason("DEGRADED_WIDTH", state, place(port), text)
+    yield reason("DEGRADED_WIDTH", state, place(port), text, action)
 
 
 def _lane_list(lanes: list[int]) -> str:

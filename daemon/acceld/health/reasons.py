@@ -19,7 +19,6 @@ PLANNED = frozenset(
     }
 )  # fmt: skip
 TESTED = frozenset({DownReason.TEST, DownReason.PEER_TEST})
-SWITCHED_OFF = frozenset({DownReason.ADMIN_DOWN, DownReason.PEER_DOWN})
 # The far end is to blame, and says more about it.
 BLAMES_PEER = frozenset(
     {DownReason.PEER_SILENT, DownReason.PEER_RESTARTED, DownReason.EQ_PARTNER_NOT_READY}
@@ -45,8 +44,10 @@ def _level(code: str, kind: Kind, what: str, action: str) -> ReasonKind:
 
 def _down(reason: DownReason) -> ReasonKind:
     """Of a link that does not carry data."""
-    if reason in SWITCHED_OFF:
+    if reason is DownReason.ADMIN_DOWN:
         states: tuple[HealthState, ...] = (ABSENT,)
+    elif reason is DownReason.PEER_DOWN:
+        states = (ABSENT, TRAINING, CRITICAL)
     elif reason in TESTED:
         states = (TRAINING,)
     else:

@@ -105,7 +105,7 @@ class HealthWatch:
         for one in self.report.walk():
             if one.place.kind not in TOLD_KINDS or one.state is HealthState.TRAINING:
                 continue
-            if one.cause is not None and one.state.is_unwell:
+            if one.cause is not None and one.state is not HealthState.HEALTHY:
                 continue
             before = self._told.get(one.place)
             self._told[one.place] = one.state
@@ -115,7 +115,9 @@ class HealthWatch:
                 self._report(one, before)
 
     def _report(self, health: Health, before: HealthState | None) -> None:
-        reasons = health.all_reasons() if health.state.is_unwell else list(health.reasons)
+        reasons = list(health.reasons)
+        if health.state.is_unwell:
+            reasons = [one for one in health.all_reasons() if one.state.is_unwell]
         text = "; ".join(f"{one.place}: {one.text}" for one in reasons[:3])
         more = f"; and {len(reasons) - 3} more" if len(reasons) > 3 else ""
         kind = "" if health.place == HOST else f"{health.place.kind} "

@@ -81,7 +81,9 @@ def test_a_failed_laser_is_named_where_it_is_not_where_its_light_is_missed(rack:
     rack.dark("card0/oe0", 7)
     report = rack.pass_s(1)
     assert named(report) == [("WARNING", "DEGRADED_WIDTH", "card1/oe0")]
-    assert "6 of 8 lanes: lane7 TX_FAULT" in of_link(report, "card1/oe0").reasons[0].text
+    (one,) = of_link(report, "card1/oe0").reasons
+    assert "6 of 8 lanes: lane7 TX_FAULT" in one.text
+    assert one.next_action == "a laser of this port failed; replace the engine"
 
 
 def test_a_lane_in_trouble_on_a_working_link_is_named_itself(rack: Rack) -> None:
@@ -134,6 +136,21 @@ def test_a_boot_trains_in_peace_and_then_must_be_up(rack: Rack) -> None:
     report = never_unwell(rack, START_S - 6)
     assert of_link(report).state is HealthState.TRAINING
     assert named(rack.pass_s(2)) == [("CRITICAL", "SIGNAL_LOST", "card0/oe0")]
+
+
+def test_a_boot_that_succeeded_leaves_no_grace_for_what_comes_later(rack: Rack) -> None:
+    rack.mono_ns = 2 * 10**9
+    never_unwell(rack, RETRAIN_S + 1)
+    rack.cut()
+    assert named(rack.pass_s(RETRAIN_S + 1)) == [("CRITICAL", "SIGNAL_LOST", "card0/oe0")]
+
+
+def test_a_far_card_in_reset_is_no_end_that_was_switched_off(rack: Rack) -> None:
+    rack.settled()
+    rack.card("card0", state=tables.CARD_RESETTING, ready_since_ns=0)
+    rack.down("card0/oe0", DownReason.CARD_RESET, LinkState.DOWN)
+    rack.down("card1/oe0", DownReason.PEER_DOWN)
+    assert of_link(never_unwell(rack, 5), "card1/oe0").state is HealthState.TRAINING
 
 
 def test_a_hundred_restarts_of_a_card_raise_nothing(rack: Rack) -> None:
