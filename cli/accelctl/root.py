@@ -34,6 +34,7 @@ NOUNS = {
     "event": "event",
     "fault": "fault",
     "scenario": "scenario",
+    "metrics": "metrics",
     "completion": "completion",
     "version": "version",
 }

@@ -412,6 +412,7 @@ class State:
     health: health_pb2.Health = field(default_factory=canned_health)
     faults: list[Any] = field(default_factory=lambda: canned_faults(stamp(60), stamp(90)))
     regions: dict[str, Any] = field(default_factory=dict)
+    metrics_address: str = "127.0.0.1:9437"
     memory: dict[str, bytearray] = field(default_factory=dict)
 
     refuse: dict[str, tuple[str, str, str]] = field(default_factory=dict)  # method: status, ...
@@ -814,7 +815,7 @@ class HostServicer(Servicer, host_pb2_grpc.HostServiceServicer):
             link_count=4,
             links_up_count=2,
             transfers_running_count=1,
-            metrics_address="127.0.0.1:9437",
+            metrics_address=self.state.metrics_address,
             newest_event_revision=5,
         )
 

@@ -73,6 +73,7 @@ def test_the_example_runs(
     if "--wait" in line:
         state.training_end = "UP"
         monkeypatch.setattr("accelctl.commands.link.CARRIES_DATA", ("SEEKING",))
+    monkeypatch.setattr("accelctl.commands.metrics.page", lambda url, timeout_s: "accel_x 1\n")
     outcome = accelctl(*shlex.split(line)[1:])
     if "event follow" in line:  # Endless; the fake ends it with a refusal.
         assert "SCRIPT_ENDED" in outcome.err or "no more events" in outcome.err
