@@ -71,6 +71,8 @@ golden: $(VENV)/.dev ## rewrite tests/golden/; the diff is the review
 
 reference: $(VENV)/.dev ## make docs/reference/ and docs/path-comparison.md from the code
 	$(BIN)/python tools/fault_reference.py docs/reference/faults.md
+	$(BIN)/python tools/health_reference.py docs/reference/health.md
+	$(BIN)/python tools/event_reference.py systemd/accel.catalog docs/reference/events.md
 	$(BIN)/python tools/metric_reference.py docs/reference/metrics.md
 	$(BIN)/python tools/path_comparison.py docs/path-comparison.md
 

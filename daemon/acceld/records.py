@@ -37,7 +37,10 @@ class Region:
 
 @dataclass(frozen=True, slots=True)
 class NewEvent:
-    """An event that has no revision yet. `sequence` is the hardware's number, 0 for our own."""
+    """An event that has no revision yet. `sequence` is the hardware's number, 0 for our own.
+
+    Repeats (same kind, subject, reason and severity) within `collapse_ns` of each other are one.
+    """
 
     time_ns: int
     severity: int
@@ -46,11 +49,16 @@ class NewEvent:
     message: str
     detail: dict[str, str | int | float | bool] = field(default_factory=dict)
     sequence: int = 0
+    reason: str = ""  # UPPER_SNAKE
+    cause: str = ""  # the address of what is to blame, as far as it is known
+    peer: str = ""  # the far end
+    collapse_ns: int = 0  # 0: each stands for itself
 
 
 @dataclass(frozen=True, slots=True)
 class StoredEvent:
-    """An event in the log. Revisions count from 1 without holes over the life of the store."""
+    """An event in the log. Revisions count from 1 over the life of the store, and none is given
+    twice. One that is repeated gets a new revision and leaves the place of its old one."""
 
     revision: int
     time_ns: int
@@ -59,6 +67,24 @@ class StoredEvent:
     subject: str
     message: str
     detail: dict[str, str | int | float | bool]
+    reason: str = ""
+    cause: str = ""
+    peer: str = ""
+    count: int = 1
+    first_time_ns: int = 0  # of the first of them; `time_ns` is of the last
+
+
+@dataclass(frozen=True, slots=True)
+class EventFilter:
+    """Which events somebody wants; by default all."""
+
+    subject: str = ""  # of this object and what is inside it
+    min_severity: int = 0
+    kinds: tuple[str, ...] = ()
+    since_ns: int = 0  # wall clock; not older than this
+
+
+ALL_EVENTS = EventFilter()
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,3 +122,13 @@ class Boot:
 
     boot_id: str = ""
     last_event: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Total:
+    """A column of counters over the rows of one card, as they lie in memory."""
+
+    card: str
+    part: str  # of the status tables: "port", "lane_flag", ...
+    column: str
+    figures: bytes

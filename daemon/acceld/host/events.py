@@ -9,9 +9,10 @@ from collections.abc import AsyncIterator, Callable, Sequence
 import structlog
 
 from acceld.errors import OutOfRange, Refusal
+from acceld.host.eventfields import completed
 from acceld.host.hardware import Hardware
 from acceld.host.notice import Notice
-from acceld.records import NewEvent, StoredEvent
+from acceld.records import ALL_EVENTS, EventFilter, NewEvent, StoredEvent
 from acceld.store.store import Store
 from accelhw.interface.messages import AcknowledgeEvents, Event
 from accelhw.model.event import Severity
@@ -37,6 +38,7 @@ class EventLog:
         self._appended = Notice()
         self._says_events = says_events
         self.listeners: list[Callable[[StoredEvent], None]] = []
+        self.say: Callable[[StoredEvent], None] = log_line
 
     @property
     def newest_revision(self) -> int:
@@ -67,7 +69,7 @@ class EventLog:
         self._put(NewEvent(time.time_ns(), severity, kind, subject, message, detail))
 
     def _put(self, event: NewEvent) -> None:
-        self._incoming.append(event)
+        self._incoming.append(completed(event, self._hardware.far_end))
         self._idle.clear()
         self._arrived.set()
 
@@ -101,13 +103,15 @@ class EventLog:
         before: int | None = None,
         limit: int = BATCH,
         descending: bool = False,
-        subject: str = "",
-        min_severity: int = 0,
+        wanted: EventFilter = ALL_EVENTS,
     ) -> list[StoredEvent]:
-        return self._store.events(after, before, limit, descending, subject, min_severity)
+        return self._store.events(after, before, limit, descending, wanted)
 
-    async def watch(self, after: int, subject: str = "") -> AsyncIterator[StoredEvent]:
-        """Events past a revision, then each new one, for ever.
+    async def watch(
+        self, after: int, wanted: EventFilter = ALL_EVENTS
+    ) -> AsyncIterator[StoredEvent]:
+        """Events past a revision, then each new one, for ever. One that repeats another comes
+        again, with its new revision and count.
 
         Raises OutOfRange when what follows that revision is no longer, or not yet, kept.
         """
@@ -131,7 +135,7 @@ class EventLog:
                     newest_revision=self._store.newest_revision,
                 )
             end = self._store.newest_revision
-            batch = self._store.events(position, end + 1, BATCH, subject=subject)
+            batch = self._store.events(position, end + 1, BATCH, wanted=wanted)
             for event in batch:
                 yield event
             position = batch[-1].revision if len(batch) == BATCH else end
@@ -142,18 +146,9 @@ class EventLog:
         own = {(event.time_ns, event.kind) for event in batch if not event.sequence}
         for event in stored:
             if self._says_events or (event.time_ns, event.kind) in own:
-                self._say(event)
+                self.say(event)
             for listener in self.listeners:
                 listener(event)
-
-    @staticmethod
-    def _say(event: StoredEvent) -> None:
-        write = getattr(log, _LOG_METHOD.get(Severity(event.severity), "info"))
-        detail = {k: v for k, v in event.detail.items() if k not in ("event", "level", "timestamp")}
-        write(
-            event.kind.lower(), **{"revision": event.revision, "subject": event.subject, **detail},
-            message=event.message,
-        )  # fmt: skip
 
     async def _acknowledge(self, sequence: int) -> None:
         if sequence == 0 or not self._store.is_durable or self._hardware.attachment is None:
@@ -162,3 +157,13 @@ class EventLog:
             await self._hardware.command(AcknowledgeEvents(0, sequence))
         except Refusal:
             return  # It is gone; the next Hello tells it what we hold.
+
+
+def log_line(event: StoredEvent) -> None:
+    """An event as a line of the log."""
+    write = getattr(log, _LOG_METHOD.get(Severity(event.severity), "info"))
+    detail = {k: v for k, v in event.detail.items() if k not in ("event", "level", "timestamp")}
+    write(
+        event.kind.lower(), **{"revision": event.revision, "subject": event.subject, **detail},
+        message=event.message,
+    )  # fmt: skip

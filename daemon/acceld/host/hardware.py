@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 from acceld.errors import (
     AlreadyExists,
@@ -66,6 +67,17 @@ class Attachment:
     def welcome(self) -> Welcome:
         return self.client.welcome
 
+    @cached_property
+    def far_ends(self) -> dict[PortId, PortId]:
+        """The other end of each fibre that has both of its ends here."""
+        ends: dict[str, list[PortId]] = {}
+        for card in self.cards.values():
+            for port in card.info.ports:
+                if port.fibre is not None:
+                    ends.setdefault(port.fibre.name, []).append(card.port_ids[port.oe])
+        pairs = [pair for pair in ends.values() if len(pair) == 2]
+        return {a: b for pair in pairs for a, b in (pair, pair[::-1])}
+
 
 class Hardware:
     """Holds the attachment; None while the chassis is away."""
@@ -117,6 +129,10 @@ class Hardware:
             hint = suggestion(str(port), known, "port")
             raise NotFound("PORT_NOT_FOUND", f"there is no port {port}; {hint}", port=port)
         return card
+
+    def far_end(self, port: PortId) -> PortId | None:
+        """Where the fibre of a port leads, if that is here."""
+        return self.attachment.far_ends.get(port) if self.attachment is not None else None
 
     def hbm(self, card: str) -> Hbm:
         self.card(card)

@@ -16,6 +16,7 @@ from accel.v1 import (
     transfer_pb2,
 )
 from acceld.errors import InvalidRequest
+from acceld.host.eventkinds import action_of
 from acceld.host.operations import Progress
 from acceld.host.snapshot import (
     CardSnapshot,
@@ -228,6 +229,12 @@ def event(value: StoredEvent) -> event_pb2.Event:
         subject=value.subject,
         message=value.message,
         detail=detail,
+        reason=value.reason,
+        cause=value.cause,
+        peer=value.peer,
+        count=value.count,
+        first_time=timestamp(value.first_time_ns) if value.count > 1 else None,
+        next_action=action_of(value),
     )
 
 

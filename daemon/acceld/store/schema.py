@@ -49,5 +49,34 @@ STEPS: tuple[str, ...] = (
     ) STRICT, WITHOUT ROWID;
     CREATE INDEX transfers_by_age ON transfers (ended, created_ns);
     """,
+    # Repeated events move to a new revision, so the oldest revision in the table no longer says
+    # up to where events were forgotten.
+    """
+    ALTER TABLE events ADD COLUMN reason TEXT NOT NULL DEFAULT '';
+    ALTER TABLE events ADD COLUMN cause TEXT NOT NULL DEFAULT '';
+    ALTER TABLE events ADD COLUMN peer TEXT NOT NULL DEFAULT '';
+    ALTER TABLE events ADD COLUMN count INTEGER NOT NULL DEFAULT 1;
+    ALTER TABLE events ADD COLUMN first_time_ns INTEGER NOT NULL DEFAULT 0;
+    UPDATE events SET first_time_ns = time_ns;
+    CREATE INDEX events_alike ON events (subject, kind, reason, severity, revision);
+    CREATE TABLE event_log (
+        one INTEGER PRIMARY KEY CHECK (one = 1),
+        newest INTEGER NOT NULL,
+        forgotten INTEGER NOT NULL
+    ) STRICT;
+    INSERT INTO event_log SELECT 1, coalesce(max(revision), 0), coalesce(min(revision), 1) - 1
+        FROM events;
+    """,
+    # base 1: what earlier lives of the hardware have counted; 0: with the present one's.
+    """
+    CREATE TABLE totals (
+        base INTEGER NOT NULL,
+        card TEXT NOT NULL,
+        part TEXT NOT NULL,
+        name TEXT NOT NULL,
+        figures BLOB NOT NULL,
+        PRIMARY KEY (base, card, part, name)
+    ) STRICT, WITHOUT ROWID;
+    """,
 )
 SCHEMA_VERSION = len(STEPS)

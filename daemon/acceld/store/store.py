@@ -17,11 +17,21 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from acceld.records import Boot, NewEvent, Region, StoredEvent, Transfer
+from acceld.records import (
+    ALL_EVENTS,
+    Boot,
+    EventFilter,
+    NewEvent,
+    Region,
+    StoredEvent,
+    Total,
+    Transfer,
+)
 from acceld.store.schema import SCHEMA_VERSION, STEPS
 from accelhw.model.ids import PortId
 
 EVENTS_MAX = 100_000
+COLLAPSE_WINDOWS = 10  # repeats gather in one event for so many of their windows at most
 TRANSFERS_MAX = 1_000  # ended ones
 FILE_NAME = "acceld.db"
 
@@ -51,10 +61,8 @@ class Store:
         self._transfers_max = transfers_max
         self._folder_lock: int | None = None
         self._db = self._open_memory() if path is None else self._open(path)
-        row = self._db.execute(
-            "SELECT coalesce(max(revision), 0), coalesce(min(revision), 1) FROM events"
-        ).fetchone()
-        self._newest, self._oldest = int(row[0]), int(row[1])
+        row = self._db.execute("SELECT newest, forgotten FROM event_log").fetchone()
+        self._newest, self._oldest = int(row[0]), int(row[1]) + 1
 
     @classmethod
     def in_folder(cls, folder: Path) -> Store:
@@ -90,6 +98,34 @@ class Store:
             lambda db: db.execute(
                 "UPDATE boot SET boot_id = ?, last_event = ?", (boot_id, last_event)
             )
+        )
+
+    def begin_life(self, boot_id: str) -> None:
+        """The hardware was powered on anew: its events count from one, and what it will count
+        comes on top of all that was counted so far."""
+
+        def change(db: sqlite3.Connection) -> None:
+            db.execute("UPDATE boot SET boot_id = ?, last_event = 0", (boot_id,))
+            db.execute(
+                "INSERT OR REPLACE INTO totals"
+                " SELECT 1, card, part, name, figures FROM totals WHERE base = 0"
+            )
+
+        self._change(change)
+
+    def totals(self, base: bool = False) -> list[Total]:
+        """Counted so far; `base`: when the present life of the hardware began."""
+        return [
+            Total(*row)
+            for row in self._rows(
+                "SELECT card, part, name, figures FROM totals WHERE base = ?", (int(base),)
+            )
+        ]
+
+    def put_totals(self, totals: Iterable[Total], base: bool = False) -> None:
+        rows = [(int(base), t.card, t.part, t.column, t.figures) for t in totals]
+        self._change(
+            lambda db: db.executemany("INSERT OR REPLACE INTO totals VALUES (?,?,?,?,?)", rows)
         )
 
     # ---- regions ------------------------------------------------------------------------------
@@ -178,24 +214,11 @@ class Store:
                         continue
                     last = event.sequence
                 newest += 1
-                stored.append(
-                    StoredEvent(
-                        newest, event.time_ns, event.severity, event.kind,
-                        event.subject, event.message, event.detail,
-                    )
-                )  # fmt: skip
-            db.executemany(
-                "INSERT INTO events VALUES (?,?,?,?,?,?,?)",
-                [
-                    (
-                        e.revision, e.time_ns, e.severity, e.kind, e.subject, e.message,
-                        msgspec.json.encode(e.detail).decode(),
-                    )
-                    for e in stored
-                ],
-            )  # fmt: skip
+                stored.append(_append(db, event, newest))
+            forgotten = max(self._oldest - 1, newest - self._events_max)
             db.execute("UPDATE boot SET last_event = ?", (last,))
-            db.execute("DELETE FROM events WHERE revision <= ?", (newest - self._events_max,))
+            db.execute("DELETE FROM events WHERE revision <= ?", (forgotten,))
+            db.execute("UPDATE event_log SET newest = ?, forgotten = ?", (newest, forgotten))
             return stored
 
         with self._lock:
@@ -211,28 +234,21 @@ class Store:
         before: int | None = None,
         limit: int = 500,
         descending: bool = False,
-        subject: str = "",
-        min_severity: int = 0,
+        wanted: EventFilter = ALL_EVENTS,
     ) -> list[StoredEvent]:
-        """Events with after < revision < before; of `subject` and what is inside it."""
-        where = ["revision > ?", "severity >= ?"]
-        values: list[object] = [after, min_severity]
+        """Events with after < revision < before that are wanted."""
+        where, values = _where(wanted)
+        where.append("revision > ?")
+        values.append(after)
         if before is not None:
             where.append("revision < ?")
             values.append(before)
-        if subject:
-            # Names hold no character that LIKE or GLOB would read as a pattern.
-            where.append("(subject = ? OR subject GLOB ? OR subject GLOB ?)")
-            values += [subject, subject + "/*", subject + ":*"]
         rows = self._rows(
             f"SELECT * FROM events WHERE {' AND '.join(where)}"
             f" ORDER BY revision {'DESC' if descending else 'ASC'} LIMIT ?",
             (*values, limit),
         )
-        return [
-            StoredEvent(rev, time_ns, severity, kind, about, message, msgspec.json.decode(detail))
-            for rev, time_ns, severity, kind, about, message, detail in rows
-        ]
+        return [_event(row) for row in rows]
 
     # ---- transfers ----------------------------------------------------------------------------
 
@@ -378,6 +394,65 @@ class Store:
                 f"another acceld uses {folder}; stop it, or give this one its own --state-dir"
             ) from error
         return fd
+
+
+def _append(db: sqlite3.Connection, event: NewEvent, revision: int) -> StoredEvent:
+    """Keep an event. One that repeats another takes its place in the log."""
+    count, first_ns = 1, event.time_ns
+    if event.collapse_ns and (alike := _alike(db, event)) is not None:
+        old_revision, count, first_ns = alike[0], alike[1] + 1, alike[2]
+        db.execute("DELETE FROM events WHERE revision = ?", (old_revision,))
+    stored = StoredEvent(
+        revision, event.time_ns, event.severity, event.kind, event.subject, event.message,
+        event.detail, event.reason, event.cause, event.peer, count, first_ns,
+    )  # fmt: skip
+    db.execute(
+        "INSERT INTO events VALUES (?,?,?,?,?,?,?,?,?,?,?,?)",
+        (
+            revision, event.time_ns, event.severity, event.kind, event.subject, event.message,
+            msgspec.json.encode(event.detail).decode(), event.reason, event.cause, event.peer,
+            count, first_ns,
+        ),
+    )  # fmt: skip
+    return stored
+
+
+def _event(row: tuple[Any, ...]) -> StoredEvent:
+    revision, time_ns, severity, kind, subject, message, detail, *rest = row
+    told = msgspec.json.decode(detail)
+    return StoredEvent(revision, time_ns, severity, kind, subject, message, told, *rest)
+
+
+def _alike(db: sqlite3.Connection, event: NewEvent) -> tuple[int, int, int] | None:
+    """Revision, count and first time of what an event repeats. A row that went on for long is left
+    alone, so that a link that never rests still has a history."""
+    found: tuple[int, int, int] | None = db.execute(
+        "SELECT revision, count, first_time_ns FROM events WHERE subject = ? AND kind = ?"
+        " AND reason = ? AND severity = ? AND time_ns >= ? AND first_time_ns >= ?"
+        " ORDER BY revision DESC LIMIT 1",
+        (
+            event.subject, event.kind, event.reason, event.severity,
+            event.time_ns - event.collapse_ns,
+            event.time_ns - COLLAPSE_WINDOWS * event.collapse_ns,
+        ),
+    ).fetchone()  # fmt: skip
+    return found
+
+
+def _where(wanted: EventFilter) -> tuple[list[str], list[object]]:
+    where = ["severity >= ?"]
+    found: list[object] = [wanted.min_severity]
+    if wanted.subject:
+        # Names hold no character that LIKE or GLOB would read as a pattern.
+        where.append("(subject = ? OR subject GLOB ? OR subject GLOB ?)")
+        found += [wanted.subject, wanted.subject + "/*", wanted.subject + ":*"]
+    if wanted.kinds:
+        where.append(f"kind IN ({','.join('?' * len(wanted.kinds))})")
+        found += wanted.kinds
+    if wanted.since_ns:
+        where.append("time_ns >= ?")
+        found.append(wanted.since_ns)
+    return where, found
 
 
 def _check(db: sqlite3.Connection, path: Path) -> None:

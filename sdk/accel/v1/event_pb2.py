@@ -26,23 +26,23 @@ from google.protobuf import struct_pb2 as google_dot_protobuf_dot_struct__pb2
 from google.protobuf import timestamp_pb2 as google_dot_protobuf_dot_timestamp__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x14\x61\x63\x63\x65l/v1/event.proto\x12\x08\x61\x63\x63\x65l.v1\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xc2\x01\n\x05\x45vent\x12\x10\n\x08revision\x18\x01 \x01(\x04\x12(\n\x04time\x18\x02 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12$\n\x08severity\x18\x03 \x01(\x0e\x32\x12.accel.v1.Severity\x12\x0c\n\x04kind\x18\x04 \x01(\t\x12\x0f\n\x07subject\x18\x05 \x01(\t\x12\x0f\n\x07message\x18\x06 \x01(\t\x12\'\n\x06\x64\x65tail\x18\x07 \x01(\x0b\x32\x17.google.protobuf.Struct\"\x89\x01\n\x11ListEventsRequest\x12\x11\n\tpage_size\x18\x01 \x01(\x05\x12\x12\n\npage_token\x18\x02 \x01(\t\x12\x12\n\ndescending\x18\x03 \x01(\x08\x12\x0f\n\x07subject\x18\x04 \x01(\t\x12(\n\x0cmin_severity\x18\x05 \x01(\x0e\x32\x12.accel.v1.Severity\"g\n\x12ListEventsResponse\x12\x1f\n\x06\x65vents\x18\x01 \x03(\x0b\x32\x0f.accel.v1.Event\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\x12\x17\n\x0fnewest_revision\x18\x03 \x01(\x04\"U\n\x12WatchEventsRequest\x12\x1b\n\x0e\x61\x66ter_revision\x18\x01 \x01(\x04H\x00\x88\x01\x01\x12\x0f\n\x07subject\x18\x02 \x01(\tB\x11\n\x0f_after_revision*a\n\x08Severity\x12\x18\n\x14SEVERITY_UNSPECIFIED\x10\x00\x12\x11\n\rSEVERITY_INFO\x10\x01\x12\x14\n\x10SEVERITY_WARNING\x10\x02\x12\x12\n\x0eSEVERITY_ERROR\x10\x03\x32\x97\x01\n\x0c\x45ventService\x12G\n\nListEvents\x12\x1b.accel.v1.ListEventsRequest\x1a\x1c.accel.v1.ListEventsResponse\x12>\n\x0bWatchEvents\x12\x1c.accel.v1.WatchEventsRequest\x1a\x0f.accel.v1.Event0\x01\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x14\x61\x63\x63\x65l/v1/event.proto\x12\x08\x61\x63\x63\x65l.v1\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xc3\x02\n\x05\x45vent\x12\x10\n\x08revision\x18\x01 \x01(\x04\x12(\n\x04time\x18\x02 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12$\n\x08severity\x18\x03 \x01(\x0e\x32\x12.accel.v1.Severity\x12\x0c\n\x04kind\x18\x04 \x01(\t\x12\x0f\n\x07subject\x18\x05 \x01(\t\x12\x0f\n\x07message\x18\x06 \x01(\t\x12\'\n\x06\x64\x65tail\x18\x07 \x01(\x0b\x32\x17.google.protobuf.Struct\x12\x0e\n\x06reason\x18\x08 \x01(\t\x12\r\n\x05\x63\x61use\x18\t \x01(\t\x12\x0c\n\x04peer\x18\n \x01(\t\x12\r\n\x05\x63ount\x18\x0b \x01(\x04\x12.\n\nfirst_time\x18\x0c \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x13\n\x0bnext_action\x18\r \x01(\t\"\xc8\x01\n\x11ListEventsRequest\x12\x11\n\tpage_size\x18\x01 \x01(\x05\x12\x12\n\npage_token\x18\x02 \x01(\t\x12\x12\n\ndescending\x18\x03 \x01(\x08\x12\x0f\n\x07subject\x18\x04 \x01(\t\x12(\n\x0cmin_severity\x18\x05 \x01(\x0e\x32\x12.accel.v1.Severity\x12\r\n\x05kinds\x18\x06 \x03(\t\x12.\n\nsince_time\x18\x07 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\"g\n\x12ListEventsResponse\x12\x1f\n\x06\x65vents\x18\x01 \x03(\x0b\x32\x0f.accel.v1.Event\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\x12\x17\n\x0fnewest_revision\x18\x03 \x01(\x04\"\x8e\x01\n\x12WatchEventsRequest\x12\x1b\n\x0e\x61\x66ter_revision\x18\x01 \x01(\x04H\x00\x88\x01\x01\x12\x0f\n\x07subject\x18\x02 \x01(\t\x12(\n\x0cmin_severity\x18\x03 \x01(\x0e\x32\x12.accel.v1.Severity\x12\r\n\x05kinds\x18\x04 \x03(\tB\x11\n\x0f_after_revision*a\n\x08Severity\x12\x18\n\x14SEVERITY_UNSPECIFIED\x10\x00\x12\x11\n\rSEVERITY_INFO\x10\x01\x12\x14\n\x10SEVERITY_WARNING\x10\x02\x12\x12\n\x0eSEVERITY_ERROR\x10\x03\x32\x97\x01\n\x0c\x45ventService\x12G\n\nListEvents\x12\x1b.accel.v1.ListEventsRequest\x1a\x1c.accel.v1.ListEventsResponse\x12>\n\x0bWatchEvents\x12\x1c.accel.v1.WatchEventsRequest\x1a\x0f.accel.v1.Event0\x01\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'accel.v1.event_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
-  _globals['_SEVERITY']._serialized_start=626
-  _globals['_SEVERITY']._serialized_end=723
+  _globals['_SEVERITY']._serialized_start=876
+  _globals['_SEVERITY']._serialized_end=973
   _globals['_EVENT']._serialized_start=98
-  _globals['_EVENT']._serialized_end=292
-  _globals['_LISTEVENTSREQUEST']._serialized_start=295
-  _globals['_LISTEVENTSREQUEST']._serialized_end=432
-  _globals['_LISTEVENTSRESPONSE']._serialized_start=434
-  _globals['_LISTEVENTSRESPONSE']._serialized_end=537
-  _globals['_WATCHEVENTSREQUEST']._serialized_start=539
-  _globals['_WATCHEVENTSREQUEST']._serialized_end=624
-  _globals['_EVENTSERVICE']._serialized_start=726
-  _globals['_EVENTSERVICE']._serialized_end=877
+  _globals['_EVENT']._serialized_end=421
+  _globals['_LISTEVENTSREQUEST']._serialized_start=424
+  _globals['_LISTEVENTSREQUEST']._serialized_end=624
+  _globals['_LISTEVENTSRESPONSE']._serialized_start=626
+  _globals['_LISTEVENTSRESPONSE']._serialized_end=729
+  _globals['_WATCHEVENTSREQUEST']._serialized_start=732
+  _globals['_WATCHEVENTSREQUEST']._serialized_end=874
+  _globals['_EVENTSERVICE']._serialized_start=976
+  _globals['_EVENTSERVICE']._serialized_end=1127
 # @@protoc_insertion_point(module_scope)

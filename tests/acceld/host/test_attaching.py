@@ -123,7 +123,7 @@ async def test_no_event_is_missed_or_doubled_over_restarts(
     n = 0
     for _ in range(3):
         for _ in range(20):
-            hardware.emit("LINK_UP", "card0/oe0", n=n)
+            hardware.emit("DIAG_STARTED", "card0/oe0", n=n)
             n += 1
         if n == 40:
             hardware.hang_up()
@@ -132,7 +132,7 @@ async def test_no_event_is_missed_or_doubled_over_restarts(
         else:
             await daemon.stop()
         for _ in range(20):
-            hardware.emit("LINK_DOWN", "card0/oe0", n=n)
+            hardware.emit("DIAG_ENDED", "card0/oe0", n=n)
             n += 1
         if n != 60:
             await daemon.stop()
@@ -149,12 +149,12 @@ async def test_no_event_is_missed_or_doubled_over_restarts(
 async def test_events_in_a_store_that_left_the_disk_are_not_acknowledged(
     hardware: FakeHardware, daemon: Daemon
 ) -> None:
-    hardware.emit("LINK_UP", "card0/oe0", n=0)
+    hardware.emit("DIAG_STARTED", "card0/oe0", n=0)
     await until(lambda: hardware.acknowledged == 1)
     pages = daemon.host.store._db.execute("PRAGMA page_count").fetchone()[0]
     daemon.host.store._db.execute(f"PRAGMA max_page_count = {pages}")
     for n in range(1, 400):
-        hardware.emit("LINK_UP", "card0/oe0", n=n)
+        hardware.emit("DIAG_STARTED", "card0/oe0", n=n)
         if n % 20 == 0:
             await until(lambda: len(hardware_events(daemon)) > n)  # noqa: B023
     await until(lambda: not daemon.host.store.is_durable)
@@ -213,11 +213,11 @@ async def test_a_new_chassis_counts_its_events_from_one_and_none_is_missed(
     hardware: FakeHardware, daemon: Daemon
 ) -> None:
     for n in range(5):
-        hardware.emit("LINK_UP", "card0/oe0", n=n)
+        hardware.emit("DIAG_STARTED", "card0/oe0", n=n)
     await until(lambda: len(hardware_events(daemon)) == 5)
     hardware.power_cycle()
     for n in range(5, 8):
-        hardware.emit("LINK_UP", "card0/oe0", n=n)
+        hardware.emit("DIAG_STARTED", "card0/oe0", n=n)
     await until(lambda: len(hardware_events(daemon)) == 8)
     assert hardware_events(daemon) == list(range(8))
 

@@ -11,6 +11,7 @@ from grpc_reflection.v1alpha import reflection_pb2, reflection_pb2_grpc
 
 from accel.v1 import card_pb2, event_pb2, host_pb2, link_pb2, optics_pb2
 from acceld.host.host import Host
+from acceld.records import EventFilter
 from accelhw.interface.messages import Completion, SetChannelMap, SetPortAdmin, TrainPort
 from accelhw.model.link import DownReason, LinkState
 
@@ -43,7 +44,7 @@ async def test_a_reset_reaches_the_hardware_and_the_log(
 ) -> None:
     card = await daemon.cards.ResetCard(card_pb2.ResetCardRequest(name="cards/card0"))
     assert card.resets_total == 1
-    await until(lambda: daemon.host.events.list(subject="card0"))
+    await until(lambda: daemon.host.events.list(wanted=EventFilter("card0")))
 
 
 async def test_an_unknown_card_meets_its_nearest_name(daemon: Daemon) -> None:
@@ -281,7 +282,7 @@ async def test_watchers_resume_without_hole_or_double(
 ) -> None:
     start = daemon.host.events.newest_revision
     for n in range(1200):
-        hardware.emit("LINK_UP", "card0/oe0", n=n)
+        hardware.emit("DIAG_ENDED", "card0/oe0", n=n)
     first = daemon.events.WatchEvents(event_pb2.WatchEventsRequest(after_revision=start))
     seen = [(await first.read()).revision for _ in range(700)]
     first.cancel()
@@ -301,7 +302,8 @@ async def test_only_new_events_of_one_card(hardware: FakeHardware, daemon: Daemo
 
 async def test_events_are_listed_both_ways(hardware: FakeHardware, daemon: Daemon) -> None:
     for n in range(10):
-        hardware.emit("LINK_DOWN" if n % 2 else "LINK_UP", "card0/oe0", severity=1 + n % 2)
+        kind = "DIAG_ENDED" if n % 2 else "DIAG_STARTED"
+        hardware.emit(kind, "card0/oe0", severity=1 + n % 2)
     await until(lambda: daemon.host.events.newest_revision >= 12)
 
     async def all_pages(**fields: Any) -> list[int]:
@@ -347,7 +349,7 @@ async def test_events_of_what_is_not_there_are_asked_for_in_vain_only_if_it_neve
     assert (refused.status, refused.reason) == ("NOT_FOUND", "CARD_NOT_FOUND")
     assert not (await asked("card1/oe0")).events  # It is there, and quiet.
     hardware.emit("LINK_UP", "card9/oe0")
-    await until(lambda: daemon.host.events.list(subject="card9"))
+    await until(lambda: daemon.host.events.list(wanted=EventFilter("card9")))
     assert len((await asked("card9")).events) == 1
 
 
@@ -356,7 +358,7 @@ async def test_a_revision_that_is_not_kept_is_too_old(
 ) -> None:
     daemon.host.store._events_max = 5
     for _ in range(20):
-        hardware.emit("LINK_UP", "card0/oe0")
+        hardware.emit("DIAG_ENDED", "card0/oe0")
     await until(lambda: daemon.host.store.oldest_revision > 10)
     refused = await refusal(
         daemon.events.WatchEvents(event_pb2.WatchEventsRequest(after_revision=2))

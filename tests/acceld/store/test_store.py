@@ -5,12 +5,14 @@ from __future__ import annotations
 import os
 import sqlite3
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from acceld.records import Boot, NewEvent, Region, Slice, Transfer
+from acceld.records import Boot, EventFilter, NewEvent, Region, Slice, Transfer
+from acceld.store.schema import STEPS
 from acceld.store.store import FILE_NAME, Store, StoreLocked, StoreUnusable
 from accelhw.model.ids import PortId
 from accelhw.model.transfer import TransferKind, TransferState, TransferStatus
@@ -72,11 +74,108 @@ def test_revisions_have_no_hole_and_no_event_is_kept_twice(
     store.close()
 
 
+def repeat(time_s: float, kind: str = "LINK_DOWN", reason: str = "SIGNAL_LOST") -> NewEvent:
+    time_ns = int(time_s * 10**9)
+    return NewEvent(
+        time_ns, 2, kind, "card0/oe0", f"at {time_s}", {}, reason=reason, collapse_ns=60 * 10**9
+    )
+
+
+def told(store: Store) -> list[tuple[int, str, int]]:
+    return [(e.revision, e.kind, e.count) for e in store.events()]
+
+
+def test_repeats_are_one_event_with_a_count_a_new_revision_and_both_times() -> None:
+    store = Store(None)
+    store.append_events([repeat(100)])
+    store.append_events([repeat(101, "LINK_UP", ""), repeat(130)])
+    store.append_events([repeat(160, "LINK_UP", ""), repeat(161)])
+    assert told(store) == [(4, "LINK_UP", 2), (5, "LINK_DOWN", 3)]
+    last = store.events()[-1]
+    assert (last.first_time_ns, last.time_ns, last.message) == (100 * 10**9, 161 * 10**9, "at 161")
+    assert store.newest_revision == 5
+    assert store.oldest_revision == 1  # Moved is not forgotten.
+    store.close()
+
+
+def test_a_repeat_after_a_pause_or_for_another_reason_stands_for_itself() -> None:
+    store = Store(None)
+    store.append_events([repeat(100), repeat(161), repeat(162, reason="CDR_NO_LOCK"), event()])
+    assert told(store) == [
+        (1, "LINK_DOWN", 1), (2, "LINK_DOWN", 1), (3, "LINK_DOWN", 1), (4, "LINK_UP", 1),
+    ]  # fmt: skip
+    store.close()
+
+
+def test_what_never_rests_still_has_a_history() -> None:
+    store = Store(None)
+    store.append_events([repeat(second) for second in range(0, 1500, 30)])
+    counts = [e.count for e in store.events()]
+    assert (len(counts), sum(counts)) == (3, 50)
+    store.close()
+
+
+def test_counting_goes_on_over_a_restart(tmp_path: Path) -> None:
+    store = Store.in_folder(tmp_path)
+    store.append_events([repeat(100), repeat(101)])
+    store.close()
+    again = Store.in_folder(tmp_path)
+    (stored,) = again.append_events([repeat(102)])
+    assert (stored.revision, stored.count, again.oldest_revision) == (3, 3, 1)
+    again.close()
+
+
+@settings(max_examples=50, deadline=None)
+@given(st.lists(st.lists(st.integers(0, 3), max_size=6), max_size=12), st.integers(3, 20))
+def test_the_log_is_bounded_and_counts_what_it_saw(batches: list[list[int]], kept: int) -> None:
+    store, seen = Store(None, events_max=kept), 0
+    for turn, batch in enumerate(batches):
+        stored = store.append_events([repeat(turn, f"LINK_{number}") for number in batch])
+        seen += len(batch)
+        assert [e.revision for e in stored] == list(range(seen - len(batch) + 1, seen + 1))
+    revisions = [e.revision for e in store.events()]
+    assert revisions == sorted(set(revisions))
+    assert all(store.oldest_revision <= one <= seen for one in revisions)
+    assert store.oldest_revision == max(1, seen - kept + 1)
+    store.close()
+
+
+def test_an_older_store_is_brought_up_with_its_events(tmp_path: Path) -> None:
+    db = sqlite3.connect(tmp_path / FILE_NAME)
+    db.executescript(f"BEGIN; {STEPS[0]} PRAGMA user_version = 1; COMMIT;")
+    rows = [(n, 5, 1, "LINK_UP", "card0", "Up.", "{}") for n in (7, 8, 9)]
+    db.executemany("INSERT INTO events VALUES (?,?,?,?,?,?,?)", rows)
+    db.commit()
+    db.close()
+    store = Store.in_folder(tmp_path)
+    assert (store.oldest_revision, store.newest_revision) == (7, 9)
+    first = store.events()[0]
+    assert (first.count, first.first_time_ns, first.reason) == (1, 5, "")
+    assert store.append_events([event(1)])[0].revision == 10
+    store.close()
+
+
+def test_events_are_chosen_by_kind_severity_and_age() -> None:
+    store = Store(None)
+    store.append_events([repeat(100), repeat(200, "LINK_UP"), event(severity=3)])
+
+    def kinds(**wanted: Any) -> list[str]:
+        return [e.kind for e in store.events(wanted=EventFilter(**wanted))]
+
+    assert kinds(kinds=("LINK_DOWN",)) == ["LINK_DOWN"]
+    assert kinds(since_ns=150 * 10**9) == ["LINK_UP"]
+    assert kinds(min_severity=3) == ["LINK_UP"]
+    assert kinds(subject="card0", kinds=("LINK_UP", "LINK_DOWN"), min_severity=2) == [
+        "LINK_DOWN", "LINK_UP", "LINK_UP",
+    ]  # fmt: skip
+    store.close()
+
+
 def test_events_of_a_subject_are_those_of_it_and_inside_it() -> None:
     store = Store(None)
     for subject in ("card0", "card0/oe1", "card0:weights", "card01", "card1", "daemon"):
         store.append_events([event(subject=subject)])
-    assert [e.subject for e in store.events(subject="card0")] == [
+    assert [e.subject for e in store.events(wanted=EventFilter("card0"))] == [
         "card0", "card0/oe1", "card0:weights",
     ]  # fmt: skip
     store.close()
