@@ -18,6 +18,7 @@ from acceld.fields.table import DEFAULT
 from acceld.host.host import Host
 from acceld.host.keeper import Keeper
 from acceld.host.own_chassis import OwnChassis
+from acceld.journal import say_events
 from acceld.notify import Notifier, watchdog_interval_s
 from acceld.service.server import Server
 from acceld.store.store import Store, StoreLocked, StoreUnusable
@@ -76,6 +77,7 @@ class App:
             store, settings.memory_socket, version("acceld"), says_events=own is None
         )
         ended.callback(host.close)
+        host.events.say = say_events()
         metrics = self._listen_for_scrapes(host)
         host.broker.take_over(sockets.listen(settings.memory_socket))
         ended.callback(settings.memory_socket.unlink, missing_ok=True)
@@ -93,6 +95,7 @@ class App:
         await self._task(keeper.run(), "keeper")
         await self._task(host.broker.run(), "memory-broker")
         await self._task(host.health.run(host.links.changed), "health")
+        await self._task(host.keep_totals(), "totals")
         if metrics:
             metrics.start()
         await server.start()

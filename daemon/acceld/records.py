@@ -128,7 +128,7 @@ class Boot:
 class Total:
     """A column of counters over the rows of one card, as they lie in memory."""
 
-    card: str
+    card: str  # with its profile
     part: str  # of the status tables: "port", "lane_flag", ...
     column: str
     figures: bytes

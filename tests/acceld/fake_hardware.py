@@ -36,6 +36,7 @@ from accelhw.interface.messages import (
     CardInfo,
     ChannelMapEntry,
     ClearFault,
+    ClearFlags,
     Completion,
     DiagInfo,
     DiagProgress,
@@ -356,6 +357,14 @@ class FakeHardware:
                 self.tables.port["admin_up"][row] = up
                 if not up:
                     self.set_link(card, oe, LinkState.DOWN, DownReason.ADMIN_DOWN)
+            case ClearFlags(_, card, oe):
+                info = next(c for c in self.infos if c.name == card)
+                if oe is None:
+                    flags = self.tables.card_flag[info.card_row]
+                else:
+                    first = info.ports[oe].first_lane_row
+                    flags = self.tables.lane_flag[first : first + self.lanes]
+                flags["latched"] = flags["active"]
             case StartDiag():
                 self.diags[command.diag_id] = DiagInfo(
                     command.diag_id, command.kind, int(DiagState.RUNNING), command.card,

@@ -70,7 +70,8 @@ HOST_FIELDS = (
         message="Host", key="newest_event_revision",
     ),
     Field(
-        HOST, "daemon", "accel_daemon_scrapes_total", "Scrapes that this daemon has answered.",
+        HOST, "daemon", "accel_daemon_scrapes_total",
+        "Scrapes that this daemon has answered since it started.",
         Derived(lambda host: host.scrapes.count), kind="counter",
         message="Host", key="scrapes_total",
     ),

@@ -150,7 +150,7 @@ LINK_FIELDS = (
     Field(
         LINK, "link", "accel_link_training_duration_seconds",
         "How long the last successful training took.",
-        Column("training_ns", when="trainings"), "seconds", 1e9,
+        Column("training_ns", when="training_ns"), "seconds", 1e9,
         message="Link", key="training_ms", key_divisor=1e6,
     ),
     Field(

@@ -18,6 +18,7 @@ from acceld.host.events import EventLog
 from acceld.host.faults import Faults
 from acceld.host.hardware import Attachment, Hardware
 from acceld.host.health import HealthWatch
+from acceld.host.ledger import CardRows, Ledger
 from acceld.host.links import Links
 from acceld.host.memory_broker import MemoryBroker
 from acceld.host.operations import Operations
@@ -36,6 +37,7 @@ from acceld.store.store import Store
 from accelhw.interface.client import DeviceClient
 from accelhw.interface.messages import (
     INTERFACE_VERSION,
+    ClearFlags,
     DiagProgress,
     Event,
     FaultChanged,
@@ -51,6 +53,7 @@ from accelhw.model.profile import UnknownProfile
 
 log = structlog.get_logger()
 
+CHECKPOINT_S = 30.0
 _MOVES_LINKS = ("LINK_", "CARD_", "CHANNEL_", "FELL_", "WORKER_")
 
 
@@ -76,6 +79,7 @@ class Host:
         self.links = Links(self.hardware, store)
         self.diags = Diags(self.hardware)
         self.faults = Faults(self.hardware)
+        self.ledger = Ledger(store)
         self.events = EventLog(self.hardware, store, says_events)
         self.health = HealthWatch(self.snapshot, self.hardware, self.events)
         self.broker = MemoryBroker(memory_socket)
@@ -101,11 +105,12 @@ class Host:
             raise UnfitChassis(f"the chassis at {path}: {error}") from error
         same_boot = welcome.boot_id == boot.boot_id
         if not same_boot:
-            self.store.set_boot(welcome.boot_id, 0)
+            self.store.begin_life(welcome.boot_id)
         # All that can be agreed on without asking comes first, so nobody sees half of it.
         lost, to_register = self.regions.take(attachment, same_boot)
         self.links.take(attachment)
         self.faults.take(attachment)
+        self.ledger.take()
         self.hardware.attachment = attachment
         if not same_boot and boot.boot_id:
             self.events.report(
@@ -161,6 +166,7 @@ class Host:
                 applying.result()
 
     async def detach(self, client: DeviceClient, report: bool = True) -> None:
+        self.checkpoint()
         self.hardware.why_gone = client.why_lost or "detached"
         self.hardware.attachment = None
         self.broker.forget_all()
@@ -187,6 +193,33 @@ class Host:
         await self.hardware.command(ResetCard(0, name))
         self.links.changed.ring()
 
+    async def clear_flags(self, card: str, oe: int | None) -> None:
+        """Latches of an engine's lanes, or of the card itself, show only what is on now; those of
+        earlier lives too. Raises Refusal."""
+        facts = self.hardware.card(card) if oe is None else self.hardware.port(PortId(card, oe))
+        await self.hardware.command(ClearFlags(0, card, oe))
+        info = None if oe is None else facts.port(oe)
+        if info is None:
+            self.ledger.unlatch(facts.kept_as, "card_flag")
+        else:
+            first = info.first_lane_row - facts.lane_rows.start
+            self.ledger.unlatch(facts.kept_as, "lane_flag", slice(first, first + info.lanes))
+        self.checkpoint()
+
+    # ---- counting over lives --------------------------------------------------------------------
+
+    def checkpoint(self) -> None:
+        """Store what has been counted so far."""
+        if (attachment := self.hardware.attachment) is not None:
+            cards = {c.kept_as: self._rows(attachment, c) for c in attachment.cards.values()}
+            self.ledger.keep(cards, self._worker_rows(attachment))
+
+    async def keep_totals(self) -> None:
+        """A checkpoint now and then, for a machine that loses its power; until cancelled."""
+        while True:
+            await asyncio.sleep(CHECKPOINT_S)
+            self.checkpoint()
+
     # ---- looking --------------------------------------------------------------------------------
 
     def card(self, name: str) -> CardSnapshot:
@@ -203,13 +236,8 @@ class Host:
         card = self.hardware.port(port)
         info = card.port(port.oe)
         assert info is not None
-        tables = self.hardware.now.tables
-        rows = slice(info.first_lane_row, info.first_lane_row + info.lanes)
-        _, ports, lanes = tables.copy_card(
-            card.info.card_row, slice(info.port_row, info.port_row + 1), rows
-        )
-        _, flags = tables.copy_flags(card.info.card_row, rows)
-        return self._port_snapshot(card, info, ports[0], lanes, flags)
+        rows = self._rows(self.hardware.now, card, info)
+        return self._port_snapshot(card, info, rows.port[0], rows.lane, rows.lane_flag)
 
     def snapshot(self) -> HostSnapshot:
         """Everything, from any thread."""
@@ -231,7 +259,7 @@ class Host:
             hbm_budget_bytes=welcome.hbm_budget_bytes if welcome else 0,
             hbm_allocated_bytes=self.regions.total_allocated_bytes,
             cards=cards,
-            workers=_workers(attachment) if attachment else (),
+            workers=_workers(attachment, self._worker_rows(attachment)) if attachment else (),
             regions=self.regions.counts(),
             transfers_running=self.transfers.running,
             newest_revision=self.store.newest_revision,
@@ -243,11 +271,30 @@ class Host:
             health=self.health.samples,
         )
 
-    def _card_snapshot(self, attachment: Attachment, card: CardFacts) -> CardSnapshot:
-        row, ports, lanes = attachment.tables.copy_card(
-            card.info.card_row, card.port_rows, card.lane_rows
+    def _rows(
+        self, attachment: Attachment, card: CardFacts, port: PortInfo | None = None
+    ) -> CardRows:
+        """Of a card and all its ports, or of one; with what earlier lives have counted."""
+        port_rows, lane_rows = card.port_rows, card.lane_rows
+        if port is not None:
+            port_rows = slice(port.port_row, port.port_row + 1)
+            lane_rows = slice(port.first_lane_row, port.first_lane_row + port.lanes)
+        tables, row = attachment.tables, card.info.card_row
+        card_row, ports, lanes = tables.copy_card(row, port_rows, lane_rows)
+        rows = CardRows(card_row, ports, lanes, *tables.copy_flags(row, lane_rows))
+        first_port, first_lane = card.port_rows.start, card.lane_rows.start
+        self.ledger.add_to(
+            card.kept_as, rows, _moved(port_rows, first_port), _moved(lane_rows, first_lane)
         )
-        card_flags, lane_flags = attachment.tables.copy_flags(card.info.card_row, card.lane_rows)
+        return rows
+
+    def _worker_rows(self, attachment: Attachment) -> NDArray[np.void]:
+        rows = attachment.tables.worker.copy()
+        self.ledger.add_to_workers(rows)
+        return rows
+
+    def _card_snapshot(self, attachment: Attachment, card: CardFacts) -> CardSnapshot:
+        rows = self._rows(attachment, card)
         found = []
         for info in card.info.ports:
             start = info.first_lane_row - card.lane_rows.start
@@ -256,18 +303,18 @@ class Host:
                 self._port_snapshot(
                     card,
                     info,
-                    ports[info.port_row - card.port_rows.start],
-                    lanes[its_lanes],
-                    lane_flags[its_lanes],
+                    rows.port[info.port_row - card.port_rows.start],
+                    rows.lane[its_lanes],
+                    rows.lane_flag[its_lanes],
                 )
             )
         return CardSnapshot(
             card,
-            row[0],
+            rows.card[0],
             tuple(found),
             self.regions.allocated_bytes.get(card.name, 0),
             attachment.hbm[card.name].resident_bytes,
-            card_flags,
+            rows.card_flag,
             self.regions.counts().get(card.name, 0),
         )
 
@@ -290,8 +337,11 @@ class Host:
         self.store.close()
 
 
-def _workers(attachment: Attachment) -> tuple[WorkerSnapshot, ...]:
-    rows = attachment.tables.worker.copy()
+def _moved(rows: slice, by: int) -> slice:
+    return slice(rows.start - by, rows.stop - by)
+
+
+def _workers(attachment: Attachment, rows: NDArray[np.void]) -> tuple[WorkerSnapshot, ...]:
     now_ns = time.monotonic_ns()
     return tuple(
         WorkerSnapshot(

@@ -44,6 +44,11 @@ class CardFacts:
     def name(self) -> str:
         return self.info.name
 
+    @property
+    def kept_as(self) -> str:
+        """Where its counters are stored; a card of another profile begins anew."""
+        return f"{self.info.name} {self.info.profile}"
+
     @cached_property
     def port_rows(self) -> slice:
         first = min((port.port_row for port in self.info.ports), default=0)

@@ -30,3 +30,8 @@ class CardServicer(card_pb2_grpc.CardServiceServicer):  # type: ignore[misc]
         name = names.parse_card(request.name)
         await self._host.reset_card(name)
         return convert.card(self._host.card(name))
+
+    async def ClearCardFlags(self, request: Any, context: Any) -> card_pb2.Card:
+        name = names.parse_card(request.name)
+        await self._host.clear_flags(name, None)
+        return convert.card(self._host.card(name))

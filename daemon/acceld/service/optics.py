@@ -61,6 +61,11 @@ class OpticsServicer(optics_pb2_grpc.OpticsServiceServicer):  # type: ignore[mis
             )
         return convert.lane(port, lane.index)
 
+    async def ClearFlags(self, request: Any, context: Any) -> optics_pb2.Engine:
+        port = names.parse_engine(request.name)
+        await self._host.clear_flags(port.card, port.oe)
+        return convert.engine(self._host.port(port))
+
     def _ports(self, card: str | None, oe: int | None) -> list[PortSnapshot]:
         cards = self._host.cards() if card is None else [self._host.card(card)]
         ports = [p for c in cards for p in c.ports if oe is None or p.id.oe == oe]

@@ -30,6 +30,7 @@ from accelhw.interface.messages import (
     CancelTransfer,
     ChannelMapEntry,
     ClearFault,
+    ClearFlags,
     Completion,
     DiagProgress,
     FaultChanged,
@@ -124,7 +125,7 @@ class WorkerEvent(Message, frozen=True, omit_defaults=True):
 ToWorker = (
     WorkerStart | ResetCard | SetPortAdmin | TrainPort | SetChannelMap | RegisterWindow
     | UnregisterWindow | StartTransfer | CancelTransfer | AcknowledgeTransfer
-    | InjectFault | ClearFault | StartDiag | CancelDiag
+    | InjectFault | ClearFault | StartDiag | CancelDiag | ClearFlags
 )  # fmt: skip
 FromWorker = (
     WorkerReady | WorkerEvent | Completion | TransferProgress | TrainingProgress | FaultChanged

@@ -17,6 +17,7 @@ from accelhw.interface.messages import (
     CancelDiag,
     CancelTransfer,
     ClearFault,
+    ClearFlags,
     Command,
     Completion,
     FaultInfo,
@@ -131,14 +132,9 @@ class Router:
             case ResetCard() | CancelDiag():
                 return self._card(command.card)
             case SetPortAdmin() | TrainPort() | StartDiag():
-                place = self._card(command.card)
-                if not 0 <= command.oe < place.card.profile.oes:
-                    raise Refusal(
-                        "UNKNOWN_PORT",
-                        f"{command.card} has no oe{command.oe};"
-                        f" it has oe0 to oe{place.card.profile.oes - 1}",
-                    )
-                return place
+                return self._port(command.card, command.oe)
+            case ClearFlags(card=card, oe=oe):
+                return self._card(card) if oe is None else self._port(card, oe)
             case SetChannelMap():
                 place = self._card(command.card)
                 if mistake := map_mistake(place.card.profile, command.entries):
@@ -168,6 +164,15 @@ class Router:
             guess = nearest(name, names)
             remedy = f"did you mean {guess}?" if guess else f"there are {', '.join(names)}"
             raise Refusal("UNKNOWN_CARD", f"there is no card {name!r}; {remedy}")
+        return place
+
+    def _port(self, card: str, oe: int) -> CardPlace:
+        place = self._card(card)
+        if not 0 <= oe < place.card.profile.oes:
+            raise Refusal(
+                "UNKNOWN_PORT",
+                f"{card} has no oe{oe}; it has oe0 to oe{place.card.profile.oes - 1}",
+            )
         return place
 
     def _window(self, card: str, region_id: int) -> int:

@@ -35,6 +35,7 @@ from accelhw.interface.messages import (
     CancelDiag,
     CancelTransfer,
     ClearFault,
+    ClearFlags,
     Completion,
     DiagProgress,
     FaultChanged,
@@ -463,9 +464,20 @@ class CardRunner:
                 card.faults.inject(command, now_ns)
             case ClearFault():
                 card.faults.clear(command.fault_id, now_ns)
+            case ClearFlags():
+                self.clear_flags(command.oe)
             case _:
                 raise EngineRefusal("BAD_STATE", f"{type(command).__name__} is not for a card")
         self._dirty = True
+
+    def clear_flags(self, oe: int | None) -> None:
+        """Latches of an engine's lanes, or of the card itself."""
+        optics = self._port(oe or 0).optics
+        if oe is None:
+            optics.bank.card_flags.unlatch(optics.card)
+        else:
+            optics.bank.flags.unlatch(optics.port)
+        self.card.write_rows()
 
     def _port(self, oe: int) -> Port:
         if not 0 <= oe < len(self.card.ports):

@@ -364,6 +364,13 @@ class ClearFault(Command, frozen=True):
     fault_id: str
 
 
+class ClearFlags(Command, frozen=True):
+    """Let the latches of an engine's lanes, or of the card itself, show only what is on now."""
+
+    card: str
+    oe: int | None = None  # None: the card's own flags
+
+
 class StartDiag(Command, frozen=True):
     """Test a port. Refused with LINK_BUSY while it is tested already, or, unless forced, while
     transfers run with its peer and the test takes the link down."""
@@ -468,7 +475,7 @@ AnyMessage = (
     | RegisterWindow | UnregisterWindow | StartTransfer | CancelTransfer | AcknowledgeTransfer
     | AcknowledgeEvents | Completion | Event | TransferProgress | TrainingProgress
     | StartDiag | CancelDiag | DiagProgress
-    | InjectFault | ClearFault | FaultChanged
+    | InjectFault | ClearFault | FaultChanged | ClearFlags
 )  # fmt: skip
 
 encode = msgspec.msgpack.Encoder().encode
