@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 import rich_click as click
@@ -18,6 +19,7 @@ from accel.address import (
     short,
     transfer_name,
 )
+from accelctl import render
 
 if TYPE_CHECKING:
     _ParamType = click.ParamType[Any]  # generic since click 8.4, for the type checker alone
@@ -26,8 +28,8 @@ else:
 
 _SIZE = re.compile(r"([0-9]+|0x[0-9a-f]+)\s*([kmgt]?)(i?b)?", re.IGNORECASE)
 _SHIFT = {"": 0, "k": 10, "m": 20, "g": 30, "t": 40}
-_DURATION = re.compile(r"([0-9]+(?:\.[0-9]+)?)(ms|s|m|h|)")
-_SECONDS = {"": 1.0, "s": 1.0, "ms": 0.001, "m": 60.0, "h": 3600.0}
+_DURATION = re.compile(r"([0-9]+(?:\.[0-9]+)?)(ms|s|m|h|d|)")
+_SECONDS = {"": 1.0, "s": 1.0, "ms": 0.001, "m": 60.0, "h": 3600.0, "d": 86400.0}
 _COUNT = re.compile(r"[0-9]+|0x[0-9a-f]+", re.IGNORECASE)
 NUMBER_MAX = 2**63 - 1  # what the API's fields and this machine's counters hold
 COMPLETION_TIMEOUT_S = 0.5
@@ -205,8 +207,32 @@ class Swap(_ParamType):
         return int(channel), int(line)
 
 
+class Moment(_ParamType):
+    """A time: so long ago (10m, 2h), or a date in RFC 3339 (2026-09-21T14:13:20Z)."""
+
+    name = "time"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> datetime:
+        if isinstance(value, datetime):
+            return value
+        if match := _DURATION.fullmatch(str(value)):
+            seconds = float(match[1]) * _SECONDS[match[2]]
+            return datetime.fromtimestamp(max(render.now_s() - seconds, 0.0), UTC)
+        try:
+            moment = datetime.fromisoformat(str(value))
+            moment.timestamp()
+        except (ValueError, OverflowError):
+            self.fail(
+                f"{value!r} is not a time; use 10m, 2h, 3d or 2026-09-21T14:13:20Z", param, ctx
+            )
+        return moment.astimezone(UTC)  # Without an offset it is this host's.
+
+
 SIZE = Size()
 COUNT = Count()
 TRANSFER = TransferName()
 DURATION = Duration()
 SWAP = Swap()
+MOMENT = Moment()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from datetime import datetime
 from itertools import islice
 
 from accel.errors import Cancelled, TimedOut, Unreachable
@@ -20,28 +21,53 @@ class Events:
         self._stub = event_pb2_grpc.EventServiceStub(wire.channel)
 
     def list(
-        self, subject: str = "", *, min_severity: str = "INFO", descending: bool = False
+        self,
+        subject: str = "",
+        *,
+        min_severity: str = "INFO",
+        kinds: Sequence[str] = (),
+        since: datetime | None = None,
+        descending: bool = False,
     ) -> Iterator[event_pb2.Event]:
         """Those kept of an object and what is inside it, oldest first unless `descending`."""
         request = event_pb2.ListEventsRequest(
             subject=subject,
             descending=descending,
             min_severity=f"SEVERITY_{min_severity.upper()}",
+            kinds=kinds,
         )
+        if since is not None:
+            request.since_time.FromDatetime(since)
         return self._wire.pages(self._stub.ListEvents, request, "events")
 
     def latest(
-        self, count: int, subject: str = "", *, min_severity: str = "INFO"
+        self,
+        count: int,
+        subject: str = "",
+        *,
+        min_severity: str = "INFO",
+        kinds: Sequence[str] = (),
+        since: datetime | None = None,
     ) -> Sequence[event_pb2.Event]:
         """The newest few, oldest of them first."""
-        newest = self.list(subject, min_severity=min_severity, descending=True)
+        newest = self.list(
+            subject, min_severity=min_severity, kinds=kinds, since=since, descending=True
+        )
         return tuple(islice(newest, count))[::-1]
 
     def watch(
-        self, after_revision: int | None = None, subject: str = ""
+        self,
+        after_revision: int | None = None,
+        subject: str = "",
+        *,
+        min_severity: str = "INFO",
+        kinds: Sequence[str] = (),
     ) -> Iterator[event_pb2.Event]:
-        """Events after a revision (0: all kept; None: only new ones), then each new one."""
-        request = event_pb2.WatchEventsRequest(subject=subject)
+        """Events after a revision (0: all kept; None: only new ones), then each new one. One that
+        is repeated comes again, with a new revision and a higher count."""
+        request = event_pb2.WatchEventsRequest(
+            subject=subject, min_severity=f"SEVERITY_{min_severity.upper()}", kinds=kinds
+        )
         if after_revision is not None:
             request.after_revision = after_revision
         return self._wire.stream(self._stub.WatchEvents, request)
@@ -51,6 +77,8 @@ class Events:
         after_revision: int | None = None,
         subject: str = "",
         *,
+        min_severity: str = "INFO",
+        kinds: Sequence[str] = (),
         reconnect_s: float = RECONNECT_S,
     ) -> Iterator[event_pb2.Event]:
         """As `watch`, but a daemon that restarts is found again and no event is missed."""
@@ -60,7 +88,9 @@ class Events:
             after_revision = self.newest_revision()
         while True:
             try:
-                for event in self.watch(after_revision, subject):
+                for event in self.watch(
+                    after_revision, subject, min_severity=min_severity, kinds=kinds
+                ):
                     patience.restart()
                     after_revision = event.revision
                     yield event

@@ -391,7 +391,13 @@ def canned_events() -> list[event_pb2.Event]:
             kind=kind,
             subject=subject,
             message=message,
+            count=1,
         )
+        if kind == "LINK_FAILED":
+            event.reason, event.cause, event.peer = "BER_TOO_HIGH", "card0/oe1/lane3", "card1/oe1"
+            event.count = 3
+            event.first_time.CopyFrom(stamp(1.5))
+            event.next_action = "look at the lane's margin and Rx power; clean the connector"
         if detail:
             event.detail.update(detail)
         events.append(event)
@@ -773,7 +779,10 @@ class EventServicer(Servicer, event_pb2_grpc.EventServiceServicer):
         found = [
             e
             for e in self.state.events
-            if e.severity >= request.min_severity and e.subject.startswith(request.subject)
+            if e.severity >= request.min_severity
+            and e.subject.startswith(request.subject)
+            and (not request.kinds or e.kind in request.kinds)
+            and e.time.ToNanoseconds() >= request.since_time.ToNanoseconds()
         ]
         events, token = self.page(found[::-1] if request.descending else found, request)
         return event_pb2.ListEventsResponse(

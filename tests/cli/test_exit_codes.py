@@ -79,6 +79,7 @@ def test_json_gets_the_error_as_an_object_too(accelctl: Accelctl) -> None:
         (f"hbm fill card0:weights --random {10**30}", "is not a number from 0 to"),
         ("event list -n -1", "-n: '-1' is not a number from 0 to"),
         (f"event list -n {10**30}", "is not a number from 0 to"),
+        ("event list --since yesterday", "--since: 'yesterday' is not a time; use 10m, 2h, 3d or"),
         (f"event follow --after {10**30}", "is not a number from 0 to"),
         ("lane list card0/oe0/lane3", "is not a card or a port; try card0 or card0/oe1"),
         ("hbm alloc card0:x+4096 4K", "a new region has no offset"),

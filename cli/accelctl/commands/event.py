@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import datetime
 from typing import Any
 
 import rich_click as click
@@ -10,7 +11,7 @@ import rich_click as click
 from accelctl import formats, render
 from accelctl.exits import Interrupted
 from accelctl.options import Noun, command, examples, printed, viewed
-from accelctl.params import COUNT
+from accelctl.params import COUNT, MOMENT
 from accelctl.render import Cell, Column
 from accelctl.session import Session
 from accelctl.view import View, header_of, plain
@@ -31,7 +32,25 @@ COLUMNS = (
     Column("SEVERITY", severity, wide=True),
     Column("SUBJECT", lambda e: e.subject),
     Column("KIND", lambda e: Cell(e.kind, severity(e).style)),
+    Column("TIMES", lambda e: str(e.count) if e.count > 1 else "", right=True, spare=True),
+    Column("REASON", lambda e: e.reason, wide=True, spare=True),
+    Column("TO BLAME", lambda e: e.cause, wide=True, spare=True),
+    Column("PEER", lambda e: e.peer, wide=True, spare=True),
     Column("MESSAGE", lambda e: e.message, flexible=True),
+)
+severity_option = click.option(
+    "--severity",
+    "least",
+    type=click.Choice(SEVERITIES),
+    default="info",
+    help="At least this severe.",
+)
+kind_option = click.option(
+    "--kind",
+    "kinds",
+    multiple=True,
+    metavar="KIND",
+    help="Only of this kind, as LINK_DOWN; may be given more than once.",
 )
 
 
@@ -45,6 +64,7 @@ def cli() -> None:
     "accelctl event list",
     "accelctl event list card0 --lines 5",
     "accelctl event list --severity warning -o jsonl",
+    "accelctl event list card0/oe0 --kind LINK_DOWN --since 10m",
 )
 @click.argument("subject", required=False, default="")
 @click.option(
@@ -55,25 +75,36 @@ def cli() -> None:
     metavar="COUNT",
     help="The newest so many; 50 unless told, 0 for all.",
 )
+@severity_option
+@kind_option
 @click.option(
-    "--severity",
-    "least",
-    type=click.Choice(SEVERITIES),
-    default="info",
-    help="At least this severe.",
+    "--since",
+    type=MOMENT,
+    metavar="TIME",
+    help="Not older: 10m, 2h, or a date, as 2026-09-21T14:13:20Z.",
 )
 @viewed
-def list_(session: Session, view: View, subject: str, lines: int, least: str) -> None:
+def list_(
+    session: Session,
+    view: View,
+    subject: str,
+    lines: int,
+    least: str,
+    kinds: tuple[str, ...],
+    since: datetime | None,
+) -> None:
     """List the newest events, oldest of them first.
 
     SUBJECT is an address (card0, card0/oe0) and takes what is inside it too.
     """
 
+    wanted = _kinds(kinds)
+
     def fetch() -> Sequence[Any]:
         events = session.client.events
         if lines == 0:
-            return tuple(events.list(subject, min_severity=least))
-        return events.latest(lines, subject, min_severity=least)
+            return tuple(events.list(subject, min_severity=least, kinds=wanted, since=since))
+        return events.latest(lines, subject, min_severity=least, kinds=wanted, since=since)
 
     view.rows(fetch, COLUMNS, empty="no events", kind=_kind)
 
@@ -87,15 +118,26 @@ def list_(session: Session, view: View, subject: str, lines: int, least: str) ->
     metavar="REVISION",
     help="Begin after this revision; 0 for the oldest kept. Only new ones unless told.",
 )
+@severity_option
+@kind_option
 @printed
-def follow(session: Session, view: View, subject: str, after: int | None) -> None:
+def follow(
+    session: Session,
+    view: View,
+    subject: str,
+    after: int | None,
+    least: str,
+    kinds: tuple[str, ...],
+) -> None:
     """Print events as they happen, until Ctrl-C.
 
-    A daemon that restarts meanwhile is found again, and no event is missed.
+    A daemon that restarts meanwhile is found again, and no event is missed. One that is repeated
+    comes again, with how often it happened.
     """
     first = True
+    events = session.client.events
     try:
-        for event in session.client.events.follow(after, subject):
+        for event in events.follow(after, subject, min_severity=least, kinds=_kinds(kinds)):
             view.write(_line(view, event, first))
             first = False
     except KeyboardInterrupt:
@@ -117,7 +159,13 @@ def _line(view: View, event: Any, first: bool) -> str:
     kind = render.paint(event.kind.ljust(KIND_WIDTH), severity(event).style, session.colored)
     subject = render.clean(event.subject).ljust(SUBJECT_WIDTH)
     when = render.local_time(event.time, date=False)
-    return f"{when}  {subject}  {kind}  {render.clean(event.message)}\n"
+    times = f" ({event.count} times)" if event.count > 1 else ""
+    return f"{when}  {subject}  {kind}  {render.clean(event.message)}{times}\n"
+
+
+def _kinds(words: Sequence[str]) -> list[str]:
+    """As the API has them, however they were typed: link-down is LINK_DOWN."""
+    return [word.upper().replace("-", "_") for word in words]
 
 
 def _kind() -> Any:

@@ -18,6 +18,7 @@ from accelhw.model.ids import PortId
 
 _SUBJECT = re.compile(r"[a-z0-9][a-z0-9:/+-]{0,200}")
 _PORT = re.compile(r"([^/:]+)/oe([0-9]{1,3})(?:/.*)?")
+NS_MAX = 2**63 - 1  # that the store can compare with; a time in the year 2262
 _NO_CARDS = ("daemon", "chassis", "host")  # subjects beside the cards
 
 
@@ -28,7 +29,8 @@ class EventServicer(event_pb2_grpc.EventServiceServicer):  # type: ignore[misc]
     async def ListEvents(self, request: Any, context: Any) -> event_pb2.ListEventsResponse:
         wanted = self._wanted(request)
         if request.HasField("since_time"):
-            wanted = replace(wanted, since_ns=request.since_time.ToNanoseconds())
+            since_ns = request.since_time.ToNanoseconds()
+            wanted = replace(wanted, since_ns=max(0, min(since_ns, NS_MAX)))
         size = size_of(request.page_size)
         # Of another question, a page token leads nowhere.
         scope = f"events/{int(request.descending)}/{wanted}"

@@ -323,9 +323,44 @@ async def test_events_are_listed_both_ways(hardware: FakeHardware, daemon: Daemo
     assert len(await all_pages(subject="card0", min_severity=2)) == 5
 
 
+async def test_an_event_names_its_reason_who_is_to_blame_and_the_far_end(
+    hardware: FakeHardware, daemon: Daemon
+) -> None:
+    hardware.emit("LINK_DOWN", "card0/oe0", severity=2, reason="CDR_NO_LOCK", lane=3)
+    await until(lambda: daemon.host.events.list(wanted=EventFilter("card0/oe0")))
+    request = event_pb2.ListEventsRequest(subject="card0/oe0", kinds=["LINK_DOWN"])
+    (event,) = (await daemon.events.ListEvents(request)).events
+    assert (event.reason, event.cause, event.peer) == (
+        "CDR_NO_LOCK", "card0/oe0/lane3", "card1/oe0",
+    )  # fmt: skip
+    assert (event.count, event.HasField("first_time")) == (1, False)
+    assert event.next_action == "see why: accelctl health show card0/oe0"
+
+
+async def test_a_watcher_that_resumes_sees_a_repeat_once_more_with_its_count(
+    hardware: FakeHardware, daemon: Daemon
+) -> None:
+    start = daemon.host.events.newest_revision
+    for kind in ("LINK_DOWN", "LINK_UP", "LINK_DOWN"):
+        hardware.emit(kind, "card0/oe0")
+    await until(lambda: daemon.host.events.newest_revision == start + 3)
+    wanted = {"after_revision": start, "subject": "card0/oe0", "kinds": ["LINK_DOWN", "LINK_UP"]}
+    call = daemon.events.WatchEvents(event_pb2.WatchEventsRequest(**wanted))
+    seen = [await call.read() for _ in range(2)]
+    assert [(e.revision - start, e.kind, e.count) for e in seen] == [
+        (2, "LINK_UP", 1), (3, "LINK_DOWN", 2),
+    ]  # fmt: skip
+    hardware.emit("LINK_DOWN", "card0/oe0")
+    assert (await call.read()).count == 3
+    # A revision that has moved on is not one that was forgotten.
+    again = daemon.events.WatchEvents(event_pb2.WatchEventsRequest(after_revision=start + 1))
+    assert (await again.read()).kind == "LINK_UP"
+
+
 @pytest.mark.parametrize(
     ("fields", "status", "reason"),
     [
+        ({"kinds": ["LINK_DONW"]}, "INVALID_ARGUMENT", "KIND_UNKNOWN"),
         ({"after_revision": 10**6}, "OUT_OF_RANGE", "REVISION_UNKNOWN"),
         ({"subject": "*"}, "INVALID_ARGUMENT", "SUBJECT_INVALID"),
         ({"subject": "card9"}, "NOT_FOUND", "CARD_NOT_FOUND"),
