@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
 import pytest
 
+from accelhw.link import patience
 from accelhw.link.moves import Phase
-from accelhw.model.link import LinkState
+from accelhw.model.link import DownReason, LinkState
 from accelhw.model.transfer import TransferState
 from accelhw.sim.cardworld import CardWorld
+from accelhw.wire.frame import HEADER_BYTES, FrameType, decode_header
+
+if TYPE_CHECKING:
+    from typing_extensions import Buffer
 
 LENGTH = (3 << 20) + 12345
 
@@ -116,6 +123,78 @@ def test_troubles_at_any_time_under_a_bad_fibre_change_no_byte(seed: int) -> Non
         change(world, index, cause, lane, 0.0)
         world.run(chance.random() * 0.2)
     assert world.run(300, lambda: world.ended("w"))
+    assert world.info("w").state == TransferState.DONE
+    assert world.load(1, LENGTH) == data
+    world.close()
+
+
+@pytest.mark.parametrize("early_s", [0.0, 0.3, 0.6])
+def test_the_way_back_to_the_own_mode_changes_no_byte(early_s: float) -> None:
+    world = CardWorld()
+    every = range(world.profile.lanes_per_oe)
+    world.power_on()
+    assert world.run(60, lambda: world.states == {LinkState.UP})
+    for lane in every:
+        spare_db = float(world.ports[0].optics.margin_db[lane])
+        change(world, 0, "rx_penalty_db", lane, spare_db - 0.3)  # enough to stay, not to come up
+    world.run(1)
+    world.ports[0].retrain(world.now_ns)
+    assert world.run(60, lambda: world.states == {LinkState.DEGRADED})
+    assert {str(port.trainer.mode) for port in world.ports} == {"kp4/2"}
+    assert world.events.count(("LINK_MODE_CHANGED", "card0/oe0")) == 1
+    for lane in every:
+        change(world, 0, "rx_penalty_db", lane, 0.0)
+    ups = world.events.count(("LINK_UP", "card0/oe0"))
+    world.run(patience.BETTER_NS / 1e9 - early_s)
+    data = random.Random(1).randbytes(LENGTH)
+    world.store(0, data)
+    world.start("w", LENGTH, deadline_s=300)
+    assert world.run(100, lambda: world.ended("w"))
+    assert world.info("w").state == TransferState.DONE
+    assert world.load(1, LENGTH) == data
+    assert world.run(100, lambda: world.states == {LinkState.UP})
+    assert {str(port.trainer.mode) for port in world.ports} == {"kp4"}
+    for index in (0, 1):
+        assert world.events.count(("LINK_MODE_CHANGED", f"card{index}/oe0")) == 2
+        assert world.events.count(("LINK_UP", f"card{index}/oe0")) == ups + 1
+    world.close()
+
+
+def swallow_data(world: CardWorld, index: int) -> Callable[[bool], None]:
+    """Frames of data from this end get lost from now on, or pass again; all others pass."""
+    faulty, swallows = world.faulty[index], [True]
+    send = faulty.send
+
+    def sift(parts: Sequence[Buffer]) -> bool:
+        nbytes = sum(len(memoryview(part)) for part in parts)
+        frame_type = decode_header(bytes(parts[0])[:HEADER_BYTES], nbytes).type
+        sequenced = frame_type in (FrameType.DATA, FrameType.MESSAGE)
+        return True if swallows[0] and sequenced else send(parts)
+
+    cable = world.ports[index].transport
+    cable._inner.send = sift
+    cable._bind()
+    return lambda on: swallows.__setitem__(0, on)
+
+
+def test_replays_without_end_are_recovered_from_where_the_light_is_well() -> None:
+    world, data = moving()
+    swallow = swallow_data(world, 0)
+    assert world.run(30, lambda: world.ports[0].trainer.phase is Phase.RECOVERY)
+    assert world.ports[0].trainer.reason.code is DownReason.REPLAY_EXHAUSTED
+    swallow(False)
+    whole(world, data)
+    assert world.events.count(("LINK_RECOVERED", "card0/oe0")) == 1
+    world.close()
+
+
+def test_what_a_recovery_does_not_mend_takes_the_link_down() -> None:
+    world, data = moving()
+    swallow = swallow_data(world, 0)
+    assert world.run(60, lambda: ("LINK_DOWN", "card0/oe0") in world.events)
+    assert world.events.count(("LINK_RECOVERED", "card0/oe0")) == 1
+    swallow(False)
+    assert world.run(100, lambda: world.ended("w"))
     assert world.info("w").state == TransferState.DONE
     assert world.load(1, LENGTH) == data
     world.close()

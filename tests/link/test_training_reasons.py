@@ -330,12 +330,24 @@ def test_a_cable_swapped_under_an_up_link_is_noticed() -> None:
     assert pair.b.up.lane_map == (0, 2, 1, 3)
 
 
-def test_exhausted_retry_trains_again() -> None:
+def test_exhausted_retry_is_recovered_from_once_and_trains_again_the_next_time() -> None:
     pair = trained_pair()
+    pair.feed("a", RetryExhausted())
+    pair.feed("a", RetryExhausted())  # said again while it holds: one trouble
+    assert pair.run_until(pair.both_agree, 1)
+    assert pair.a.downs == pair.b.downs == []
+    assert pair.a.trainer.recoveries == pair.b.trainer.recoveries == 1
     pair.feed("a", RetryExhausted())
     assert pair.a.downs == [DownReason.REPLAY_EXHAUSTED]
     assert pair.run_until(pair.both_agree, 5)
     assert pair.b.downs == [DownReason.PEER_RESTARTED]
+
+
+def test_exhausted_retry_without_light_goes_down_at_once() -> None:
+    pair = trained_pair()
+    pair.a.trainer.lanes.receiver.locked &= ~1
+    pair.feed("a", RetryExhausted())
+    assert pair.a.downs == [DownReason.REPLAY_EXHAUSTED]
 
 
 def test_an_interface_that_goes_down_is_named_and_survived() -> None:

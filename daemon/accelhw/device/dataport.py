@@ -208,7 +208,7 @@ class DataPort:
     def release(self, now_ns: int) -> None:
         """The link is good again: go on where it was, and send again what may have been lost."""
         if self.held:
-            self.held = False
+            self.held = self.exhausted = False
             self._sender.resume(now_ns)
             self._ack_now = True  # the far end's view of us may be old
             self._receiver.owed = self._receiver.owed or 1

@@ -156,14 +156,15 @@ class OpticalEngine:
         self.bank.shape(self.port, penalty_db)
 
     def carrier(
-        self, now_ns: int, session: int, state: LinkState, reason: Reason
+        self, now_ns: int, session: int, state: LinkState, reason: Reason, offers: int = 0
     ) -> CarrierMessage:
         """The light sent now. Send it at each beat, and at once when something changed."""
         self.bank.settle(now_ns, self.port)
         self._sent_ns = max(now_ns, self._sent_ns + 1)  # no two alike, or the later is lost
         return CarrierMessage(
-            self.me, session, self._sent_ns, state, reason.code, reason.lane, self._lights()
-        )
+            self.me, session, self._sent_ns, state, reason.code, reason.lane, self._lights(),
+            offers,
+        )  # fmt: skip
 
     def _lights(self) -> tuple[LaneLight, ...]:
         if self._lights_moves == (moves := self._moves):

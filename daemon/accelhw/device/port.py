@@ -38,6 +38,7 @@ from accelhw.link.events import (
     SetMode,
     SetTransmit,
     ShapeLight,
+    Traffic,
     TransmitterChanged,
     WakeAt,
     Woke,
@@ -48,7 +49,7 @@ from accelhw.link.training import LinkTrainer
 from accelhw.model.config import Fibre
 from accelhw.model.event import Severity
 from accelhw.model.ids import PortId
-from accelhw.model.link import DownReason, LinkState, PeerId
+from accelhw.model.link import DownReason, LinkMode, LinkState, PeerId
 from accelhw.model.profile import Profile
 from accelhw.optics.bank import LaneBank
 from accelhw.transport.base import InterfaceDown, Pluggable, Transport
@@ -134,6 +135,9 @@ class Port:
         self._light = (0, 0)
         self._lasers = (0, 0)
         self._width = 0  # at the last change
+        self._mode: LinkMode | None = None  # when it was last up
+        self._offered = 0  # better modes, in the last carrier
+        self._moved_bytes, self._data_flows = 0, False  # at the last beat
         self._interface_down = False
         self._carrier_due = False
         self._events: deque[Event] = deque()  # the first is being handled
@@ -353,8 +357,19 @@ class Port:
         self._look_at_lock(now_ns)
         self._look_at_lasers(now_ns)
         self._look_at_light(now_ns)
+        self._look_at_traffic(now_ns)
         self._feed(self.optics.quality(), now_ns)
         self._send_carrier(now_ns)
+
+    def _look_at_traffic(self, now_ns: int) -> None:
+        counters = self.counters
+        before, self._moved_bytes = (
+            self._moved_bytes, counters.tx_payload_bytes + counters.rx_payload_bytes
+        )  # fmt: skip
+        flows = self._moved_bytes != before or counters.in_flight_frames > 0
+        if flows != self._data_flows:
+            self._data_flows = flows
+            self._feed(Traffic(flows), now_ns)
 
     # ---- light ----
 
@@ -384,7 +399,10 @@ class Port:
         if self._reflecting and self.heard is not None:
             return  # No light of its own.
         trainer = self.trainer
-        message = self.optics.carrier(now_ns, trainer.session, trainer.state, trainer.reason)
+        self._offered = trainer.offers
+        message = self.optics.carrier(
+            now_ns, trainer.session, trainer.state, trainer.reason, trainer.offers
+        )
         self._send(FrameType.CARRIER, message.encode(), now_ns)
 
     def _send(self, frame_type: FrameType, payload: bytes, now_ns: int, lane: int = 0xFF) -> None:
@@ -468,6 +486,8 @@ class Port:
             self._tell_reason("LINK_FAILED", Severity.ERROR, "training failed")
         if trainer.flaps_damped != damped:
             self._tell_reason("LINK_DAMPED", Severity.ERROR, "held down")
+        if trainer.offers != self._offered:
+            self._carrier_due = True
         if self._carrier_due:
             self._send_carrier(now_ns)
         if mode_moved:
@@ -490,7 +510,19 @@ class Port:
             width_lanes=action.width,
             epoch=action.epoch,
             training_ms=took_ms,
+            mode=str(self.trainer.mode),
         )
+        self._tell_mode()
+
+    def _tell_mode(self) -> None:
+        """After a fallback, or the way back from one."""
+        before, self._mode = self._mode, self.trainer.mode
+        own = self.trainer.config.modes[0]
+        if self._mode == (own if before is None else before):
+            return
+        what = f"runs with {self._mode}" + ("" if before is None else f", with {before} before")
+        severity = Severity.INFO if self._mode == own else Severity.WARNING
+        self._tell_reason("LINK_MODE_CHANGED", severity, what, mode=str(self._mode))
 
     def _on_link_resumed(self, action: LinkResumed, now_ns: int) -> None:
         """Same epoch: the data path goes on with all that was in flight."""

@@ -27,6 +27,7 @@ from accelhw.link.moves import (
     Phase,
     Step,
 )
+from accelhw.link.wayback import WayBack
 from accelhw.model.link import DownReason, LinkMode, LinkState, PeerId, Reason
 from accelhw.wire.training import TrainingMessage
 
@@ -80,11 +81,15 @@ class Core:
     # while up
     _recovery: int = 0  # number of the last one
     _recovering_since: int = 0
+    _exhausted_at: int | None = None  # when replays ended without success, last
     _in_trouble: bool = False  # or else lanes are tried again
     _ready: bool = False
     _widen_at: int | None = None
     _widen_wait: int = patience.WIDEN_NS
     _whole_since: int | None = None  # at full width
+    _way_back: WayBack = field(default_factory=WayBack)
+    _data_flows: bool = False
+    _retrain_since: int | None = None  # a training that would do good waits for data to pause
     # hold-off
     _hold_off: HoldOff = field(default_factory=HoldOff)
     _damping: Damping = field(default_factory=Damping)

@@ -86,6 +86,13 @@ class DataHeard:
 
 
 @dataclass(frozen=True, slots=True)
+class Traffic:
+    """Whether data flows, in either direction; told on a change."""
+
+    flows: bool
+
+
+@dataclass(frozen=True, slots=True)
 class RetryExhausted:
     """The data port gave up replaying."""
 
@@ -102,8 +109,8 @@ class InterfaceUp:
 
 Event = (
     Enabled | Disabled | RetrainAsked | Woke | FrameHeard | PeerCarrier | TransmitterChanged
-    | LightChanged | LaneQuality | FecLockLost | DataHeard | RetryExhausted | InterfaceDown
-    | InterfaceUp
+    | LightChanged | LaneQuality | FecLockLost | DataHeard | Traffic | RetryExhausted
+    | InterfaceDown | InterfaceUp
 )  # fmt: skip
 
 # ---- actions out --------------------------------------------------------------------------------

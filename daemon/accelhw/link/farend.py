@@ -22,6 +22,7 @@ class FarEnd:
     message: TrainingMessage | None = None  # the newest of this pair of sessions
     echo: tuple[int, int] = (0, 0)  # `sent_ns` of the newest message, and when it came
     last_heard: int = 0
+    offers: int = 0  # better modes that it would bear, while up
     said_down: int | None = None  # when it said last that it is switched off
     rtt_min: int = 0  # in this attempt
     rtt_last: int = 0
@@ -32,6 +33,7 @@ class FarEnd:
         """A new session of ours: nothing said before belongs to it."""
         self.bound = None
         self.message = None
+        self.offers = 0
         self.echo = (0, 0)
 
     def begin(self) -> None:

@@ -151,20 +151,23 @@ class Lanes:
         self.mapped |= 1 << lane
 
     @property
-    def knows_dropped(self) -> bool:
-        """All dropped lanes were in use before, so they can come back without a whole training."""
-        return all(self.mapped >> lane & 1 for lane in self.dropped)
+    def regained(self) -> int:
+        """Dropped lanes that are good again."""
+        return self.receiver.usable & ~self.good
 
-    def take_back(self) -> int:
-        """Dropped lanes are tried again."""
-        lanes = sum(1 << lane for lane in self.dropped)
-        self.dropped = {}
+    def knows(self, lanes: int) -> bool:
+        """They were in use before, so they can come back without a whole training."""
+        return not lanes & ~self.mapped
+
+    def take_back(self, lanes: int) -> None:
+        """These dropped lanes are tried again."""
+        for lane in lanes_of(lanes):
+            del self.dropped[lane]
         self.on_trial |= lanes
-        return lanes
 
-    def usable_from_ns(self) -> int:
-        """When the last of the dropped lanes may be tried again."""
-        return max((self._quarantine.get(lane, 0) for lane in self.dropped), default=0)
+    def usable_from_ns(self, lanes: int) -> int:
+        """When the last of these may be tried again."""
+        return max((self._quarantine.get(lane, 0) for lane in lanes_of(lanes)), default=0)
 
     def forgive(self) -> None:
         """An operator looked at it."""

@@ -54,6 +54,10 @@ TROUBLE_AGAIN_NS = 60_000 * MS  # a lane in trouble twice within this is not use
 WIDEN_NS = 5000 * MS  # all lanes good for so long: a degraded link tries them again
 WIDEN_MAX_NS = 320_000 * MS  # the wait doubles with each attempt
 WIDEN_FORGET_NS = 60_000 * MS  # so long at full width: the next wait is short again
+BETTER_NS = 30_000 * MS  # a better mode would be borne for so long: it is offered to the far end
+BETTER_MAX_NS = 3600_000 * MS  # the wait doubles with each try that ends in a lesser mode
+BETTER_FORGET_NS = 600_000 * MS  # so long in the best mode: the next wait is short again
+QUIET_NS = 60_000 * MS  # how long a training that would do good waits for data to pause
 QUALITY_PERIOD_NS = 500 * MS
 QUALITY_STRIKES = 3  # bad periods in a row that end an active link
 

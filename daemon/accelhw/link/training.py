@@ -32,6 +32,7 @@ from accelhw.link.events import (
     SetMode,
     SetTransmit,
     ShapeLight,
+    Traffic,
     TransmitterChanged,
     WakeAt,
     Woke,
@@ -49,7 +50,7 @@ from accelhw.link.moves import (
     Phase,
     Step,
 )
-from accelhw.link.negotiate import chosen_mode, difference, has_other_mode
+from accelhw.link.negotiate import best_mode, chosen_mode, difference, has_other_mode
 from accelhw.link.upkeep import Upkeep
 from accelhw.model.link import DownReason, LinkMode, Reason
 from accelhw.wire.training import TrainingMessage
@@ -94,9 +95,11 @@ class LinkTrainer(Upkeep):
             case RetrainAsked():
                 self._start_afresh()
                 self._move(Step.LOST, Reason(DownReason.RETRAIN_COMMANDED))
+            case Traffic(flows):
+                self._data_flows = flows
+                self._improve()
             case RetryExhausted():
-                if self.active:
-                    self._fall(Reason(DownReason.REPLAY_EXHAUSTED))
+                self._on_exhausted()
             case InterfaceDown():
                 was_down, self._interface_down = self._interface_down, True
                 if not was_down and self.phase is not Phase.HOLD_OFF:
@@ -115,6 +118,7 @@ class LinkTrainer(Upkeep):
         self._tried = 0
         self._noise = None
         self._widen_wait = patience.WIDEN_NS
+        self._way_back.forgive()
         self.lanes.forgive()
 
     def _move(self, step: Step, reason: Reason | None = None) -> None:
@@ -131,7 +135,8 @@ class LinkTrainer(Upkeep):
             self.reason = reason
         if was_active and not self.active:
             self.epoch, self.used = 0, NO_LANES
-            self._widen_at = None
+            self._widen_at = self._retrain_since = None
+            self._way_back.give_up()
             self._out.append(LinkDown(self.reason))
         match target:
             case Phase.OFF:
@@ -206,6 +211,10 @@ class LinkTrainer(Upkeep):
         self._hold_off.forgive()
         self._recovery = 0
         self._ready = False
+        is_best = self.mode == best_mode(self.config, peer)
+        self._way_back.came_up(is_best, self._now)
+        if is_best:
+            self._noise = None
         link = self._take_lanes(peer)
         self._out.append(link)
         self._beat()  # the far end may still wait for this
@@ -431,8 +440,8 @@ class LinkTrainer(Upkeep):
             self._move(Step.HELD_OFF)
         elif self.phase is Phase.SEEK:
             self._explain_seeking()
-        elif self.phase is Phase.ACTIVE and self._widen_at is not None and now >= self._widen_at:
-            self._widen()
+        elif self.phase is Phase.ACTIVE:
+            self._improve()
         if self._talks() and now >= self._next_beat:
             self._beat()
 
@@ -524,8 +533,8 @@ class LinkTrainer(Upkeep):
                 deadlines.append(self._now + patience.LASER_LOOK_NS)
             case Phase.HOLD_OFF:
                 deadlines.append(self._hold_until)
-            case Phase.ACTIVE if self._widen_at is not None:
-                deadlines.append(self._widen_at)
+            case Phase.ACTIVE:
+                deadlines.extend(self._improves_at())
             case Phase.RECOVERY:
                 deadlines.append(self._give_up_at)
             case Phase.BER_CHECK if self._now >= self._since + patience.DWELL_NS:
@@ -577,3 +586,5 @@ class LinkTrainer(Upkeep):
             self._hold_until = min(self._hold_until, self._now + patience.HOLD_OFF_CUT_NS)
         elif self.phase is Phase.ACTIVE:
             self._consider_widening()
+            self._consider_mode()
+            self._improve()

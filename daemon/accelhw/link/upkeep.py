@@ -3,7 +3,8 @@
 Trouble on a lane holds data back while both ends check their lanes once more, under the same
 sessions and epoch. Lanes that do not come back are left out, lanes that are good again are taken
 in, and the link goes on. Recoveries are numbered, and an end that hears of a newer one joins it, so
-both mean the same one when they say what they found.
+both mean the same one when they say what they found. A better mode takes a whole training, which
+both ends agree on first.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from accelhw.link.events import (
     LinkUp,
     PeerCarrier,
 )
-from accelhw.link.lanemap import lanes_of, mask_of
+from accelhw.link.lanemap import lanes_of, mask_of, widest
 from accelhw.link.moves import (
     PHYSICAL,
     TRAINING,
@@ -25,8 +26,11 @@ from accelhw.link.moves import (
     Step,
 )
 from accelhw.link.negotiate import best_mode
-from accelhw.model.link import DownReason, LinkState, Reason
+from accelhw.link.wayback import bears, better_modes
+from accelhw.model.link import MODES, DownReason, LinkState, Reason
 from accelhw.wire.training import TrainingMessage
+
+WIDENS = "its dropped lanes are good again"
 
 
 @dataclass(slots=True)
@@ -70,29 +74,96 @@ class Upkeep(Core):
             return self.lanes.laser_fault()
         return self._noise or Reason()
 
+    def _regained(self) -> int:
+        """Dropped lanes that are good again, if they would do any good: all of them, or enough
+        for the next width."""
+        lanes, whole = self.lanes, self.config.data_lanes
+        regained = lanes.regained
+        if lanes.good | regained == self.config.all_lanes:
+            return regained
+        good = lanes.good.bit_count()
+        wider = widest(whole, good + regained.bit_count()) > widest(whole, good)
+        return regained if wider else 0
+
     def _consider_widening(self) -> None:
-        every = self.config.all_lanes
-        if not self.dropped or self.lanes.receiver.usable != every:
+        regained = self._regained()
+        if not regained:
             self._widen_at = None
         elif self._widen_at is None:
-            self._widen_at = max(self._now + self._widen_wait, self.lanes.usable_from_ns())
+            self._widen_at = max(self._now + self._widen_wait, self.lanes.usable_from_ns(regained))
+
+    # ---- the way back ----------------------------------------------------------------------------
+
+    def _consider_mode(self) -> None:
+        """After a fallback: which better modes would this receiver bear by now?"""
+        peer, quality = self._far.message, self.lanes.receiver.quality
+        if peer is None or quality is None:
+            return
+        better = better_modes(self.config.mode_set & peer.modes, self.mode)
+        borne = [mode for mode in better if bears(quality, self.rx_lanes, self.mode, mode)]
+        self._way_back.look(borne, self._now)
+
+    @property
+    def offers(self) -> int:
+        """Better modes that this end would bear, as a mask, for the far end to know."""
+        return self._way_back.offers(self._now) if self.phase is Phase.ACTIVE else 0
+
+    def _agreed_modes(self) -> int:
+        return self.offers & self._far.offers
+
+    def _improve(self) -> None:
+        """Take back lanes or a mode, if it is time to."""
+        if self.phase is not Phase.ACTIVE:
+            return
+        self._tried &= ~self.offers
+        widens = self._widen_at is not None and self._now >= self._widen_at
+        if not widens and not self._agreed_modes():
+            self._retrain_since = None
+        elif widens and self.lanes.knows(self._regained()) and self._recovery < RECOVERIES_MAX:
+            self._widen()
+        elif self._may_retrain():
+            self._move(Step.LOST, self._why_better())
 
     def _widen(self) -> None:
         """Dropped lanes are good again: take them back, at the price of a moment's wait."""
         self._widen_at = None
         self._widen_wait = min(self._widen_wait * 2, patience.WIDEN_MAX_NS)
-        reason = Reason(DownReason.RETRAIN_COMMANDED, None, "its dropped lanes are good again")
-        if self.lanes.knows_dropped and self._recovery < RECOVERIES_MAX:
-            self.lanes.take_back()
-            self._recover(self._recovery + 1, reason)
+        self.lanes.take_back(self._regained())
+        self._recover(self._recovery + 1, Reason(DownReason.RETRAIN_COMMANDED, None, WIDENS))
+
+    def _may_retrain(self) -> bool:
+        """A whole training takes the link down for a moment: best while no data flows."""
+        if self._retrain_since is None:
+            self._retrain_since = self._now
+        return not self._data_flows or self._now - self._retrain_since >= patience.QUIET_NS
+
+    def _why_better(self) -> Reason:
+        detail = WIDENS
+        if agreed := self._agreed_modes():
+            best = next(mode for mode in MODES if agreed >> mode.number & 1)
+            detail = f"its light bears {best} again"
+            self._way_back.tries()
         else:
-            self._move(Step.LOST, reason)
+            self._widen_wait = min(self._widen_wait * 2, patience.WIDEN_MAX_NS)
+        return Reason(DownReason.RETRAIN_COMMANDED, None, detail)
+
+    def _why_restarted(self) -> Reason:
+        """A peer that begins anew may only have been first to do what both wanted."""
+        return self._why_better() if self._agreed_modes() else Reason(DownReason.PEER_RESTARTED)
+
+    def _improves_at(self) -> list[int]:
+        """When to look again, while up."""
+        if self._retrain_since is not None:
+            return [self._retrain_since + patience.QUIET_NS]
+        times = (self._widen_at, self._way_back.next_offer_ns(self._now))
+        return [time for time in times if time is not None]
 
     # ---- trouble ---------------------------------------------------------------------------------
 
     def _trouble(self, bad: int, reason: Reason) -> None:
         """Lanes in use went bad. Without any, the link is down; else data waits a moment."""
         self.flaps += 1
+        self._way_back.give_up()
         for lane in self.lanes.troubled(bad, reason.code, self._now):
             again = self.dropped[lane]
             self._say(f"{again.code.name} {again.detail}: goes on without it", lane)
@@ -101,6 +172,19 @@ class Upkeep(Core):
             return
         self._in_trouble = True
         self._recover(self._recovery + 1, reason)
+
+    def _on_exhausted(self) -> None:
+        """The far end takes no data. Light that is well gets one more chance: a check of all lanes,
+        and then as many replays again."""
+        if self.phase is not Phase.ACTIVE:
+            return
+        reason = Reason(DownReason.REPLAY_EXHAUSTED)
+        before, self._exhausted_at = self._exhausted_at, self._now
+        again = before is not None and self._now - before < patience.TROUBLE_AGAIN_NS
+        if again or self.rx_lanes & ~self.lanes.receiver.hears:
+            self._fall(reason)
+        else:
+            self._trouble(0, reason)
 
     def _on_light_while_up(self, lit: int, locked: int) -> None:
         gone = self.rx_lanes & ~(lit & locked)
@@ -234,7 +318,7 @@ class Upkeep(Core):
     def _on_active_frame(self, message: TrainingMessage) -> None:
         far = self._far
         if not far.is_bound_to(message):
-            self._move(Step.LOST, Reason(DownReason.PEER_RESTARTED))
+            self._move(Step.LOST, self._why_restarted())
             self._on_seek_frame(message)
         elif message.echo_session == self.session:
             far.message = message
@@ -265,11 +349,16 @@ class Upkeep(Core):
         far.last_heard = self._now
         if far.said_down is not None:
             self._move(Step.LOST, Reason(self._why_peer_is_down()))
-        elif message.session > bound[1] or message.state is LinkState.FAILED:
+        elif message.session > bound[1]:
+            self._move(Step.LOST, self._why_restarted())
+        elif message.state is LinkState.FAILED:
             self._move(Step.LOST, Reason(DownReason.PEER_RESTARTED))
         elif (lane := self._moved_lane(event)) is not None:
             detail = f"far lane {message.lanes[lane].tx_lane} arrives there now"
             self._fall(Reason(DownReason.ALIGN_LOST, lane, detail))
+        elif message.session == bound[1]:
+            far.offers = message.offers
+            self._improve()
 
     def _why_peer_is_down(self) -> DownReason:
         is_tested = self.peer_reason.code is DownReason.TEST

@@ -37,6 +37,7 @@ EVENT_KINDS: dict[str, str] = {
     "LINK_DOWN": "A link stopped carrying data.",
     "LINK_RECOVERED": "A link in trouble recovered without going down.",
     "LINK_WIDTH_CHANGED": "A link goes on with fewer or more lanes, without going down.",
+    "LINK_MODE_CHANGED": "A link came up with another FEC or symbol rate than it had.",
     "LINK_DAMPED": "A link that went down too often is held down until it is quiet.",
     "LINK_FAILED": "Training gave up; it tries again after a hold-off.",
     "CHANNEL_MAP_CHANGED": "Logical channels were moved to other lanes.",

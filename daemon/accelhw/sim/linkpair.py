@@ -137,6 +137,7 @@ class End:
     training_frames: int = 0
     alarm_ns: int | None = None
     lasers: tuple[int, int] = (0, 0)
+    offered: int = 0
 
 
 class LinkPair:
@@ -297,7 +298,8 @@ class LinkPair:
                     where = "" if lane is None else f"/lane{lane}"
                     end.reports.append(f"{where[1:]} {text}".strip())
                     self._watch(f"{self.now_ns / 1e6 - 1000:9.3f} ms  {end.me}{where}: {text}")
-        if end.trainer.state is not before and self.ends[name] is end:
+        told = (end.trainer.state, end.trainer.offers) == (before, end.offered)
+        if not told and self.ends[name] is end:
             self._send_carrier(name)
         if relight:
             self._tell_light(name)
@@ -352,7 +354,10 @@ class LinkPair:
     def _send_carrier(self, name: str) -> None:
         end = self.ends[name]
         trainer = end.trainer
-        message = end.engine.carrier(self.now_ns, trainer.session, trainer.state, trainer.reason)
+        end.offered = trainer.offers
+        message = end.engine.carrier(
+            self.now_ns, trainer.session, trainer.state, trainer.reason, trainer.offers
+        )
         self._send(name, encode_frame(FrameType.CARRIER, message.encode()))
 
     def _send(self, name: str, frame: bytes) -> None:

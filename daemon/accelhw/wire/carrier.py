@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from accelhw.model.link import DownReason, LinkState, PeerId
+from accelhw.model.link import MODES, DownReason, LinkState, PeerId
 from accelhw.wire.frame import MalformedFrame
 from accelhw.wire.identity import (
     IDENTITY,
@@ -27,10 +27,11 @@ from accelhw.wire.identity import (
 if TYPE_CHECKING:
     from typing_extensions import Buffer
 
-_BODY = struct.Struct("!QQBBBB")
+_BODY = struct.Struct("!QQBBBBB")
 _LANE = struct.Struct("!BBhHHI")
 _I16 = range(-(1 << 15), 1 << 15)
 _U16 = range(1 << 16)
+_MODE_SETS = range(1 << len(MODES))
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +78,7 @@ class CarrierMessage:
     reason: DownReason
     reason_lane: int | None
     lanes: tuple[LaneLight, ...]
+    offers: int = 0  # while up: a mask of better modes that the sender would bear
 
     def __post_init__(self) -> None:
         check_peer(self.sender)
@@ -84,13 +86,15 @@ class CarrierMessage:
             raise ValueError(f"{len(self.lanes)} lanes")
         if not 0 <= self.session < 1 << 64 or not 0 <= self.sent_ns < 1 << 64:
             raise ValueError(f"{self.session=} {self.sent_ns=}")
+        if self.offers not in _MODE_SETS:
+            raise ValueError(f"{self.offers=:#x}")
         if self.reason_lane is not None and not 0 <= self.reason_lane < LANES_MAX:
             raise ValueError(f"{self.reason_lane=}")
 
     def encode(self) -> bytes:
         fixed = _BODY.pack(
             self.session, self.sent_ns, self.state, self.reason, pack_lane(self.reason_lane),
-            len(self.lanes),
+            self.offers, len(self.lanes),
         )  # fmt: skip
         lanes = (
             _LANE.pack(
@@ -108,7 +112,9 @@ class CarrierMessage:
         fixed_end = IDENTITY.size + _BODY.size
         if len(data) < fixed_end:
             raise MalformedFrame(f"a carrier message of {len(data)} bytes")
-        session, sent_ns, state, reason, reason_lane, lanes = _BODY.unpack_from(data, IDENTITY.size)
+        session, sent_ns, state, reason, reason_lane, offers, lanes = _BODY.unpack_from(
+            data, IDENTITY.size
+        )
         if len(data) != fixed_end + lanes * _LANE.size:
             raise MalformedFrame(f"a carrier message of {len(data)} bytes for {lanes} lanes")
         try:
@@ -120,6 +126,7 @@ class CarrierMessage:
                 unpack_reason(reason),
                 unpack_lane(reason_lane),
                 _decode_lanes(data[fixed_end:]),
+                offers,
             )
         except ValueError as error:
             raise MalformedFrame(f"no carrier message: {error}") from None
