@@ -246,6 +246,41 @@ def test_the_near_loop_tests_the_port_without_its_fibre():
     assert back_up(world)
 
 
+def test_nothing_that_is_wrong_with_the_path_reaches_the_near_loop():
+    world = up_world("oio")
+    clean = run(world, DiagKind.LOOPBACK_NEAR, duration_s=0.5)
+    margin_db = looped_margin_db(world)
+    assert back_up(world)
+    causes = world.ports[0].optics.causes
+    for name, amount in {
+        "tx_path_loss_db": 130.0,
+        "rx_path_loss_db": 130.0,
+        "mpi_penalty_db": 3.0,
+    }.items():
+        causes.array(name)[:] = amount
+    world.ports[0].optics.light_moved(world.now_ns)
+    info = run(world, DiagKind.LOOPBACK_NEAR, duration_s=0.5)
+    assert (info.state, info.verdict, info.error) == (clean.state, clean.verdict, "")
+    assert all(lane.locked for lane in info.errors)
+    np.testing.assert_allclose(looped_margin_db(world), margin_db, atol=0.02)
+    assert not world.ports[0].optics.lit.any()  # the fibre is as dark as before
+    causes.array("rx_penalty_db")[5] = 2.0  # but its own receiver counts
+    world.ports[0].optics.light_moved(world.now_ns)
+    worse_db = margin_db - looped_margin_db(world)
+    np.testing.assert_allclose(worse_db, [2.0 * (lane == 5) for lane in range(16)], atol=0.02)
+
+
+def looped_margin_db(world):
+    """The margins while the loop is closed."""
+    test = make(world, DiagKind.LOOPBACK_NEAR, 0, duration_s=60.0)
+    test.start(world.now_ns)
+    for _ in range(5):
+        step(world, test)
+    margin_db = world.ports[0].optics.margin_db.copy()
+    test.cancel(world.now_ns)
+    return margin_db
+
+
 def test_the_far_loop_goes_through_the_fibre_twice():
     world = up_world("oio", extra_loss_db=0.6)
     once = np.array(world.ports[1].optics.rx_dbm, float)

@@ -4,6 +4,7 @@ everything back, however it ends."""
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 
@@ -31,12 +32,10 @@ from accelhw.model.diag import (
     Verdict,
 )
 from accelhw.optics import prbs
-from accelhw.wire.carrier import CarrierMessage, LaneLight
 
 SETTLE_NS = 50_000_000  # between the link's going down and the first bit that counts
 LOOK_NS = 20_000_000
 LIGHT_PATIENCE_NS = 2_500_000_000  # for light to come, and the right one
-NEAR_LOOP_LOSS_DB = 1.0  # from a transmitter to its own receiver inside the engine; a choice
 
 LOOPS = (DiagKind.LOOPBACK_NEAR, DiagKind.LOOPBACK_FAR)
 
@@ -177,27 +176,11 @@ class LinkTest:
             return
         port, optics = self.port, self.port.optics
         own = optics.carrier(now_ns, 0, port.trainer.state, port.trainer.reason)
-        # The engine takes the path's loss from all that it hears; here it is given back. What a
-        # connector takes, either way, lies outside of the loop.
-        given_db = optics.path_loss_db + optics.path_extra_db + optics.causes.rx_path_loss_db
-        power_dbm = np.clip(optics.tx_dbm + given_db - NEAR_LOOP_LOSS_DB, -90.0, 90.0)
         lights = tuple(
-            LaneLight(
-                light.on,
-                light.marker,
-                round(100.0 * float(power_dbm[i])),
-                light.extinction_cdb,
-                light.penalty_cdb,
-                light.wavelength_pm,
-            )
+            replace(light, power_cdbm=round(100.0 * float(optics.tx_dbm[i])))
             for i, light in enumerate(own.lanes)
         )
-        port.hear_light(
-            CarrierMessage(
-                own.sender, own.session, own.sent_ns, own.state, own.reason, None, lights
-            ),
-            now_ns,
-        )
+        port.hear_light(replace(own, reason_lane=None, lanes=lights), now_ns)
 
     # ---- showing itself ----
 

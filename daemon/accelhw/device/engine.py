@@ -196,6 +196,15 @@ class OpticalEngine:
         """Another FEC or symbol rate; a slower receiver lets less noise in."""
         self.bank.set_mode(self.port, mode.fec, mode.slowdown, now_ns)
 
+    def loop(self, on: bool, now_ns: int) -> None:
+        """Receivers hear this engine's own transmitters, before any connector, or the fibre again.
+
+        They are dark until the light is told.
+        """
+        self.bank.loop(self.port, on)
+        self._heard_ns = now_ns
+        self.go_dark(now_ns)
+
     # ---- receiver ----------------------------------------------------------------------------
 
     def hear_carrier(self, message: CarrierMessage, now_ns: int) -> bool:

@@ -181,6 +181,8 @@ class Port:
         self.testing = True
         self._reflecting, self._looped = reflecting, looped
         self._feed(Disabled(DownReason.TEST), now_ns)
+        if looped:
+            self.optics.loop(True, now_ns)
         self.optics.set_transmit(True, now_ns)
         self._send_carrier(now_ns)
         self._around.changed(self)
@@ -191,7 +193,7 @@ class Port:
             return
         self.testing = False
         if self._looped:
-            self.optics.go_dark(now_ns)  # until the fibre is heard again
+            self.optics.loop(False, now_ns)
         self._reflecting = self._looped = False
         if self.admin_up:
             self._feed(Enabled(), now_ns)

@@ -179,6 +179,11 @@ class LaneBank:
         rx.far_penalty_db[port] = penalty_db
         self._rx_marked[port] = True
 
+    def loop(self, port: int, on: bool) -> None:
+        """Its receivers hear inside the engine from now on, or the fibre. `hear` must follow."""
+        self.rx.looped[port] = on
+        self._rx_marked[port] = True
+
     def shape(self, port: int, penalty_db: ArrayLike) -> None:
         """What the transmit taps of these lanes leave. `settle` must follow."""
         self.tx.shape_db[port] = penalty_db

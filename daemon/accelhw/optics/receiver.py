@@ -21,6 +21,7 @@ Ports = NDArray[np.intp]
 
 LOCK_BER = 1e-2  # clock recovery locks below it
 UNLOCK_BER = 2e-2  # and loses lock above this; both are choices of this emulator
+NEAR_LOOP_LOSS_DB = 1.0  # from a transmitter to its own receiver inside the engine; a choice
 
 
 class Receivers:
@@ -33,6 +34,7 @@ class Receivers:
         # The path, and the far transmitter as the fibre told of it
         self.path_loss_db: Floats = np.zeros(ports)
         self.extra_loss_db: Floats = np.zeros(shape)  # an attenuator in front of the receiver
+        self.looped: Flags = np.zeros(ports, bool)  # it hears its own engine, nothing of the path
         self.slowdown: Floats = np.ones(ports)  # lanes at a fraction of their rate
         self.far_on: Flags = np.zeros(shape, bool)
         self.far_dbm: Floats = np.full(shape, DARK_DBM)
@@ -80,13 +82,15 @@ class Receivers:
 
     def _arriving(self, ports: Ports) -> Floats:
         loss = self.path_loss_db[ports, np.newaxis] + self.extra_loss_db[ports]
-        power = self.far_dbm[ports] - loss - self._causes.rx_path_loss_db[ports]
+        loss += self._causes.rx_path_loss_db[ports]
+        loss[self.looped[ports]] = NEAR_LOOP_LOSS_DB
+        power = self.far_dbm[ports] - loss
         return np.where(self.far_on[ports], np.maximum(power, DARK_DBM), DARK_DBM)
 
     def _margin(self, ports: Ports, power: Floats, aggressors_ratio: Floats) -> Floats:
         causes, lane = self._causes, self._profile.lane
-        penalty = self.far_penalty_db[ports] + causes.mpi_penalty_db[ports]
-        penalty += causes.rx_penalty_db[ports]
+        echoes = np.where(self.looped[ports, np.newaxis], 0.0, causes.mpi_penalty_db[ports])
+        penalty = self.far_penalty_db[ports] + echoes + causes.rx_penalty_db[ports]
         penalty += causes.crosstalk_penalty_db[ports] * aggressors_ratio[:, np.newaxis]
         penalty += budget.overload_penalty_db(power, lane.rx_overload_dbm)
         # Less bandwidth, less noise: 5 log10 of the rate.
