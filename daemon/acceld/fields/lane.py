@@ -2,7 +2,19 @@
 
 from __future__ import annotations
 
-from acceld.fields.field import Column, Field, Kind, Noun
+from collections.abc import Iterator
+
+from acceld.fields.field import (
+    Column,
+    Field,
+    Kind,
+    Labelled,
+    Noun,
+    Sample,
+    joined,
+    label,
+)
+from acceld.host.snapshot import PortSnapshot
 
 LIT = "fitted_margin"  # there is light behind margin, Q, SNR and BER
 
@@ -25,7 +37,30 @@ def _lane(
     )  # fmt: skip
 
 
+def _info(port: PortSnapshot) -> Iterator[Sample]:
+    kind = port.profile.lane
+    peers: list[int] = port.lanes["peer_lane"].tolist()
+    for lane, peer in enumerate(peers):
+        wavelength_nm = kind.wavelength_nm + lane * kind.wavelength_step_nm
+        yield (
+            joined(
+                label("lane", f"lane{lane}"),
+                label("signal_line", port.signal_lines[lane]),
+                label("channel", port.channels[lane]),
+                label("peer_lane", f"lane{peer}" if peer >= 0 else ""),
+                label("wavelength_nm", f"{wavelength_nm:g}"),
+            ),
+            1,
+        )
+
+
 LANE_FIELDS = (
+    Field(
+        Noun.ENGINE, "lane", "accel_lane_info",
+        "The lane's signal line and channel, the far lane that it hears, its light; always 1.",
+        Labelled(_info, ("lane", "signal_line", "channel", "peer_lane", "wavelength_nm"), 1),
+        kind="info", counted=(Noun.LANE,),
+    ),
     _lane("accel_lane_tx_power_dbm", "Light launched.", "tx_power_dbm", "tx_power_dbm", "dBm"),
     _lane(
         "accel_lane_rx_power_dbm", "Light received; -40 is the register's floor.",

@@ -164,7 +164,7 @@ class PortSnapshot:
         if not len(used):
             return None
         interleave = self.profile.lane.fec_interleave
-        return frame_loss(used, int(self.row["fec_t"]), self.info.fibre.mtu, interleave)
+        return frame_loss(used.tolist(), int(self.row["fec_t"]), self.info.fibre.mtu, interleave)
 
     @property
     def external_lasers(self) -> tuple[LaserSnapshot, ...]:

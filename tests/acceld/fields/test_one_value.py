@@ -11,10 +11,13 @@ from collections.abc import Iterator
 from datetime import datetime
 from typing import Any
 
+import msgspec
+import numpy as np
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from accel.plain import to_plain
+from acceld.config import Settings
 from acceld.fields.field import Field, Labelled, Noun
 from acceld.fields.table import FIELDS, GROUPS
 from acceld.host.snapshot import HostSnapshot
@@ -179,3 +182,38 @@ async def test_the_command_line_prints_what_the_api_says(
         printed = {row["name"]: row for row in json.loads(done.stdout)}
         told = [m for name, _, m in messages(snapshot) if name == message]
         assert printed == {row["name"]: row for row in told}
+
+
+def external_lasers(snapshot: HostSnapshot) -> Iterator[tuple[Place, dict[str, Any]]]:
+    for card in snapshot.cards:
+        for port in card.ports:
+            for laser in to_plain(convert.engine(port))["external_lasers"]:
+                yield (card.name, f"oe{port.id.oe}", f"laser{laser['index']}"), laser
+
+
+async def test_external_lasers_are_the_same_in_the_scrape_and_in_the_api(
+    hardware: FakeHardware, settings: Settings
+) -> None:
+    hardware.infos = tuple(msgspec.structs.replace(i, profile="oio") for i in hardware.infos)
+    daemon = Daemon(settings)
+    await daemon.start()
+    try:
+        fill(hardware)
+        hardware.tables.lane["tec_current_ratio"][:4] = np.nan
+        snapshot = daemon.host.snapshot()
+        found = scraped(snapshot)
+        fields = [f for f in PLAIN if f.noun is Noun.LASER]
+        lasers = list(external_lasers(snapshot))
+        assert len(lasers) == 2 * 2 * 2  # of four lanes each
+        for field in fields:
+            for place, laser in lasers:
+                shown = found.get((field.metric, place), {}).get(())
+                told = laser.get(field.key)
+                if told is None or shown is None:
+                    assert told == shown, (field.metric, place)
+                else:
+                    assert shown * field.divisor == pytest.approx(told), (field.metric, place)
+        assert "tec_current_ratio" not in lasers[0][1]
+        assert found["accel_els_info", lasers[1][0]] == {("4-7",): 1}
+    finally:
+        await daemon.stop()
