@@ -14,6 +14,11 @@ CATALOGUE_HEAD = """\
 # kinds by `make reference`; do not edit. Installed as /usr/lib/systemd/catalog/accel.catalog, then
 # `journalctl --update-catalog`.
 """
+# journalctl writes the name of a field that an entry lacks: only those that all have are woven in.
+FIELDS = """
+Where they are known, ACCEL_REASON says why, ACCEL_CAUSE which object is to blame, and ACCEL_PEER
+who is at the far end: journalctl -o verbose ACCEL_OBJECT=@ACCEL_OBJECT@
+"""
 PAGE_HEAD = f"""\
 # Events
 
@@ -41,17 +46,13 @@ def catalogue() -> str:
 
 def _entry(kind: EventKind) -> str:
     action = "What to do: @ACCEL_ACTION@" if kind.action else "Nothing is to be done."
-    if kind.kind.startswith("LINK_"):
-        action += "\n\nReason: @ACCEL_REASON@. Far end: @ACCEL_PEER@. To blame: @ACCEL_CAUSE@."
-    elif kind.kind == "HEALTH_CHANGED":
-        action += "\n\nReason: @ACCEL_REASON@, of @ACCEL_CAUSE@."
     subject = kind.meaning.rstrip(".")
     return (
         f"\n-- {kind.message_id}\n"
         f"Subject: @ACCEL_OBJECT@: {subject[0].lower()}{subject[1:]}\n"
         "Defined-By: acceld\n"
         "Documentation: file:///usr/share/doc/acceld/README.md\n\n"
-        f"{kind.meaning}\n\n{action}\n"
+        f"{kind.meaning}\n\n{action}\n{FIELDS}"
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
 
@@ -11,6 +12,7 @@ from accel.v1 import health_pb2
 from .conftest import Accelctl
 from .fake_server import FakeDaemon, State
 
+ROOT = Path(__file__).resolve().parent.parent.parent
 UNWELL = "CRITICAL CDR_NO_LOCK card0/oe1: FAILED: a receiver does not lock to its lane"
 
 
@@ -86,3 +88,15 @@ def test_show_tells_what_to_do(accelctl: Accelctl, daemon: FakeDaemon) -> None:
     assert out.startswith("host is CRITICAL: 2 causes\n")
     assert "  card0/oe1: look at the lane's margin; clean or shorten the fibre\n" in out
     assert "card1" not in out  # Its link is explained by the other end.
+
+
+def test_the_plugin_for_node_problem_detector_in_the_docs_runs_what_there_is(
+    accelctl: Accelctl, daemon: FakeDaemon
+) -> None:
+    page = (ROOT / "docs/health.md").read_text()
+    plugin = json.loads(page.partition("```json\n")[2].partition("```")[0])
+    (rule,) = plugin["rules"]
+    assert rule["condition"] == plugin["conditions"][0]["type"]
+    outcome = accelctl(*rule["args"])
+    assert (outcome.code, outcome.err) == (1, "")
+    assert len(outcome.out) < plugin["pluginConfig"]["max_output_length"]

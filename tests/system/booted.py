@@ -61,6 +61,7 @@ def booted(config: Path) -> Iterator[Machine]:
         units / "accel-chassis.service": "/usr/lib/systemd/system/accel-chassis.service",
         units / "accel.sysusers": "/usr/lib/sysusers.d/accel.conf",
         units / "accel.tmpfiles": "/usr/lib/tmpfiles.d/accel.conf",
+        units / "accel.catalog": "/usr/lib/systemd/catalog/accel.catalog",
     }
     nspawn = subprocess.Popen(
         ["systemd-nspawn", "--quiet", "--boot", "--register=no", "--keep-unit", "--private-network",

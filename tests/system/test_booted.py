@@ -27,6 +27,7 @@ def machine() -> Iterator[Machine]:
     with booted(ROOT / "examples/pair.toml") as machine:
         machine.run("systemd-sysusers")
         machine.run("systemd-tmpfiles", "--create")
+        machine.run("journalctl", "--update-catalog")
         started = machine.run("systemctl", "enable", "--now", *UNITS, check=False)
         assert started.returncode == 0, started.stderr + journal(machine)
         yield machine
@@ -70,6 +71,33 @@ def test_each_service_holds_the_rights_it_needs_and_no_more(machine: Machine) ->
     assert effective(machine, chassis) == CAP_NET_ADMIN | CAP_NET_RAW
     assert effective(machine, daemon) == 0
     assert machine.text("stat", "-c", "%U", f"/proc/{chassis}", f"/proc/{daemon}") == "accel\naccel"
+
+
+def test_events_are_in_the_journal_with_their_fields_and_texts(machine: Machine) -> None:
+    until(lambda: all_up(machine), "links up")
+    wanted = "ACCEL_KIND=LINK_UP", "ACCEL_OBJECT=card0/oe0"
+
+    def entries() -> list[dict[str, Any]]:
+        lines = machine.text("journalctl", "--output=json", *wanted).splitlines()
+        return [json.loads(line) for line in lines]
+
+    until(lambda: bool(entries()), "an entry in the journal")
+    entry = entries()[-1]
+    assert (entry["SYSLOG_IDENTIFIER"], entry["PRIORITY"]) == ("acceld", "6")
+    assert entry["_SYSTEMD_UNIT"] == "acceld.service"
+    assert entry["ACCEL_PEER"] == "card1/oe0"
+    explained = machine.text("journalctl", "--catalog", "--no-hostname", *wanted)
+    assert "Subject: card0/oe0: a link trained and carries data" in explained
+    assert "journalctl -o verbose ACCEL_OBJECT=card0/oe0" in explained
+
+
+def test_a_health_check_is_the_answer(machine: Machine) -> None:
+    until(lambda: all_up(machine), "links up")
+    until(lambda: machine.text("accelctl", "health", "check") == "HEALTHY host", "health")
+    machine.run("systemctl", "stop", "acceld.service")
+    done = machine.run("accelctl", "health", "check", check=False)
+    machine.run("systemctl", "start", "acceld.service")
+    assert (done.returncode, done.stdout) == (5, "UNKNOWN host: no answer from the daemon\n")
 
 
 def test_a_file_goes_in_across_and_out(machine: Machine) -> None:
