@@ -1,7 +1,8 @@
 """Flags of lanes and cards: on now, latched, and how often they changed.
 
 A lane has 27 flags, of which hardly one is ever on. By default a scrape names only those that are,
-so that absent is off; the group `lane_flags` has every flag of every lane, and its counts.
+so that absent is off, and how many are latched on an engine: every lane was dark once, before its
+link came up, so latches are many until somebody clears them. The group `lane_flags` has them all.
 """
 
 from __future__ import annotations
@@ -63,9 +64,9 @@ def _card(metric: str, text: str, column: str, kind: Kind = "gauge") -> Field:
     )  # fmt: skip
 
 
-def _lane(metric: str, text: str, column: str) -> Field:
+def _lane(group: str, metric: str, text: str, column: str) -> Field:
     return Field(
-        Noun.ENGINE, "flags", metric, text, Labelled(_raised(column), ("lane", "flag"), 0),
+        Noun.ENGINE, group, metric, text, Labelled(_raised(column), ("lane", "flag"), 0),
         message="Lane", key="flags",
     )  # fmt: skip
 
@@ -85,16 +86,17 @@ FLAG_FIELDS = (
         "counter",
     ),
     _lane(
-        "accel_lane_flag_active", "1 while the flag is on; absent while it is off.", "active"
-    ),
-    _lane(
-        "accel_lane_flag_latched",
-        "1 when the flag was on since it was last cleared by command; absent when it was not.",
-        "latched",
+        "flags", "accel_lane_flag_active", "1 while the flag is on; absent while it is off.",
+        "active",
     ),
 )  # fmt: skip
 
 LANE_FLAG_FIELDS = (
+    _lane(
+        "lane_flags", "accel_lane_flag_latched",
+        "1 when the flag was on since it was last cleared by command; absent when it was not.",
+        "latched",
+    ),
     Field(
         Noun.ENGINE, "lane_flags", "accel_lane_flag_changes_total",
         "Changes of each flag of each lane, on and off alike.",

@@ -44,8 +44,8 @@ GROUPS: dict[str, str] = {
     "fec": "error correction of links, with its histogram",
     "port": "what crossed the interface of each port with a fibre, and its replay",
     "lane": "light, lasers and bits of every lane",
-    "flags": "flags that are on or latched, and sums of their changes",
-    "lane_flags": "changes of each flag of each lane",
+    "flags": "flags that are on, and how many are latched and have changed",
+    "lane_flags": "latches of each lane, and changes of each of its flags",
     "fault": "what was made wrong by command",
     "health": "health of every object, and why it is not ok",
 }
