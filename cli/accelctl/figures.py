@@ -73,7 +73,8 @@ def _mark(on: bool, style: str) -> Cell:
     return Cell("yes" if on else "", style)
 
 
-def _time(flag: Any, key: str) -> str:
+def time(flag: Any, key: str) -> str:
+    """Of a flag; empty for never."""
     return render.local_time(getattr(flag, key)) if flag.HasField(key) else ""
 
 
@@ -82,9 +83,9 @@ FLAG_COLUMNS = (
     Column("ON", lambda f: _mark(f.active, "bad")),
     Column("LATCHED", lambda f: _mark(f.latched, "warn")),
     Column("CHANGES", lambda f: render.count(f.changes_total), right=True),
-    Column("LAST SET", lambda f: _time(f, "last_set_time"), spare=True),
-    Column("LAST CLEAR", lambda f: _time(f, "last_clear_time"), spare=True, droppable=True),
-    Column("FIRST SET", lambda f: _time(f, "first_set_time"), wide=True, spare=True),
+    Column("LAST SET", lambda f: time(f, "last_set_time"), spare=True),
+    Column("LAST CLEAR", lambda f: time(f, "last_clear_time"), spare=True, droppable=True),
+    Column("FIRST SET", lambda f: time(f, "first_set_time"), wide=True, spare=True),
 )
 
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import rich_click as click
@@ -15,6 +15,7 @@ from accelctl.params import CARD, ENGINE
 from accelctl.render import Cell, Column
 from accelctl.session import Session
 from accelctl.several import each
+from accelctl.training import ranges
 from accelctl.view import View
 
 
@@ -78,12 +79,8 @@ def show(session: Session, view: View, port: str) -> None:
         if engine.external_lasers:
             lines += ["", *view.table(engine.external_lasers, LASER_COLUMNS)]
         if engine.flags_latched_count or engine.flag_changes_total:
-            flags = [
-                LaneFlag(short(lane.name).rpartition("/")[2], flag)
-                for lane in session.client.lanes.list(port)
-                for flag in figures.changed(lane.flags)
-            ]
-            lines += ["", *view.table(flags, LANE_FLAG_COLUMNS)]
+            lanes = list(session.client.lanes.list(port))
+            lines += ["", *view.table(lane_flags(lanes), LANE_FLAG_COLUMNS)]
         return lines
 
     view.one(lambda: session.client.engines.get(port), describe)
@@ -112,20 +109,42 @@ def cleared(left: int) -> str:
 
 @dataclass(frozen=True)
 class LaneFlag:
-    lane: str
-    flag: Any
+    """A flag over all lanes of an engine: which have it on, which latched."""
+
+    name: str
+    active: str
+    latched: str
+    changes: int
+    last_set: str
+    last_clear: str
 
 
-def _of_flag(column: Column) -> Column:
-    def get(row: LaneFlag) -> Cell | str:
-        return column.get(row.flag)
-
-    return replace(column, get=get)
+def lane_flags(lanes: Sequence[Any]) -> list[LaneFlag]:
+    """A row per flag that ever changed, in the order of the lanes' own."""
+    found: dict[str, list[tuple[int, Any]]] = {}
+    for number, lane in enumerate(lanes):
+        for flag in figures.changed(lane.flags):
+            found.setdefault(flag.name, []).append((number, flag))
+    return [
+        LaneFlag(
+            name,
+            ranges(number for number, flag in of_lanes if flag.active),
+            ranges(number for number, flag in of_lanes if flag.latched),
+            sum(flag.changes_total for _, flag in of_lanes),
+            max(figures.time(flag, "last_set_time") for _, flag in of_lanes),
+            max(figures.time(flag, "last_clear_time") for _, flag in of_lanes),
+        )
+        for name, of_lanes in found.items()
+    ]
 
 
 LANE_FLAG_COLUMNS = (
-    Column("LANE", lambda f: f.lane),
-    *map(_of_flag, figures.FLAG_COLUMNS),
+    Column("FLAG", lambda f: f.name),
+    Column("ON LANES", lambda f: Cell(f.active, "bad")),
+    Column("LATCHED LANES", lambda f: Cell(f.latched, "warn")),
+    Column("CHANGES", lambda f: render.count(f.changes), right=True),
+    Column("LAST SET", lambda f: f.last_set, spare=True),
+    Column("LAST CLEAR", lambda f: f.last_clear, spare=True, droppable=True),
 )
 
 
