@@ -49,8 +49,9 @@ def simulate(file: Path, options: Mapping[str, object], show: Callable[[Any], No
 
 def _words(options: Mapping[str, object]) -> Iterator[str]:
     for name, value in options.items():
-        if value is not None:
-            yield f"--{name}={value}"
+        for each in value if isinstance(value, tuple) else (value,):
+            if each is not None:
+                yield f"--{name}={each}"
 
 
 def _last(said: Iterator[Found]) -> Found:

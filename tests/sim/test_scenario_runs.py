@@ -12,11 +12,12 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import pyarrow.parquet
 import pytest
 from prometheus_client.openmetrics.parser import text_string_to_metric_families
 
 from accelhw.fault.scenario import Scenario
-from accelhw.fault.scenariofigures import FIGURES
+from accelhw.fault.scenariofigures import BY_NAME, FIGURES
 from accelhw.fault.scenariofile import load
 from accelhw.fault.scenariotime import parse_span
 from accelhw.sim.run import Options, Run, RunRefused
@@ -66,11 +67,17 @@ def scenario(text: str) -> Scenario:
     return found
 
 
-def run(text: str, seed: int = 1, out: Path | None = None, lasts: str | None = None) -> Any:
+def run(
+    text: str,
+    seed: int = 1,
+    out: Path | None = None,
+    lasts: str | None = None,
+    formats: tuple[str, ...] = ("csv",),
+) -> Any:
     read = scenario(text)
     duration_ns = parse_span(lasts) if lasts else read.duration_ns
     assert duration_ns is not None
-    one = Run(read, Options(seed, duration_ns, out=out))
+    one = Run(read, Options(seed, duration_ns, out=out, formats=formats))
     one.go()
     return one.finish()
 
@@ -162,6 +169,45 @@ def test_telemetry_is_labelled_with_what_is_wrong_at_both_ends(written: Path) ->
             assert (row["los"], row["margin_db"], row["pre_fec_ber"]) == ("1", "", "")
 
 
+def test_parquet_has_what_csv_has_typed_and_with_its_labels(tmp_path: Path) -> None:
+    run(STORY, 7, tmp_path / "both", lasts="12m", formats=("csv", "parquet"))
+    run(STORY, 7, tmp_path / "one", lasts="12m", formats=("parquet",))
+    assert not (tmp_path / "one" / "telemetry.csv").exists()
+    files = [tmp_path / name / "telemetry.parquet" for name in ("both", "one")]
+    assert files[0].read_bytes() == files[1].read_bytes()
+    table = pyarrow.parquet.read_table(files[0])
+    found = rows(tmp_path / "both")
+    assert table.column_names == list(found[0])
+    assert str(table.schema.field("fault").type).startswith("dictionary")
+    assert str(table.schema.field("rx_power_dbm").type) == "double"
+    for name in table.column_names:
+        typed = table.column(name).to_pylist()
+        if isinstance(typed[0], str):
+            assert typed == [row[name] for row in found], name
+            continue
+        told = [float(row[name]) if row[name] else None for row in found]
+        assert [value is None for value in typed] == [value is None for value in told], name
+        pairs = [(a, b) for a, b in zip(typed, told, strict=True) if a is not None]
+        assert all(a == pytest.approx(b, rel=1e-5) for a, b in pairs), name
+    faults = set(table.column("fault").to_pylist())
+    assert {"", "dirty_connector_mild", "laser_fail"} <= faults
+    assert None in table.column("margin_db").to_pylist()  # dark lanes
+
+
+def test_without_pyarrow_parquet_is_refused_before_anything_starts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setitem(sys.modules, "pyarrow.parquet", None)
+    story = tmp_path / "story.toml"
+    story.write_text(STORY)
+    with pytest.raises(SystemExit) as ended:
+        main(["run", str(story), f"--out={tmp_path / 'out'}", "--format=parquet"])
+    assert ended.value.code == 2
+    (said,) = capsys.readouterr().out.splitlines()
+    assert "pip install 'acceld[parquet]'" in json.loads(said)["error"]
+    assert not (tmp_path / "out").exists()
+
+
 def test_events_are_json_lines_in_order(written: Path) -> None:
     events = [json.loads(line) for line in (written / "events.jsonl").read_text().splitlines()]
     assert [event["revision"] for event in events] == list(range(1, len(events) + 1))
@@ -186,8 +232,8 @@ def test_metrics_are_sound_openmetrics_with_timestamps(written: Path) -> None:
         family.name: family
         for family in text_string_to_metric_families((written / "metrics.om").read_text())
     }
-    names = {figure.family.removesuffix("_total") for figure in FIGURES if figure.family}
-    assert names | {"accel_link_up", "accel_link_state", "accel_fault_active"} == set(families)
+    names = {figure.family.removesuffix("_total") for figure in FIGURES}
+    assert names | {"accel_link_up", "accel_link_state", "accel_fault_active"} <= set(families)
     light = families["accel_lane_rx_power_dbm"].samples
     assert len(light) == 15 * 64
     assert {sample.timestamp is not None for sample in light} == {True}
@@ -354,4 +400,4 @@ def test_the_example_of_the_page_runs() -> None:
 
 def test_the_page_names_every_figure() -> None:
     page = (Path(__file__).parents[2] / "docs" / "scenarios.md").read_text()
-    assert [figure.name for figure in FIGURES if f"`{figure.name}`" not in page] == []
+    assert [name for name in BY_NAME if f"`{name}`" not in page] == []

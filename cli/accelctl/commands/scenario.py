@@ -15,7 +15,7 @@ from accelctl.render import Cell, Column
 from accelctl.session import Session
 from accelctl.view import View
 
-FILES = ("events.jsonl", "faults.csv", "telemetry.csv", "metrics.om", "summary.json")
+FILES = ("events.jsonl", "faults.csv", "metrics.om", "summary.json")
 
 MISTAKE_COLUMNS = (
     Column("LINE", lambda m: str(m["line"]), right=True),
@@ -84,6 +84,13 @@ def check(session: Session, view: View, file: Path, live: bool) -> None:
     help="Simulated: events, telemetry and metrics go there.",
 )
 @click.option(
+    "--format",
+    "formats",
+    type=click.Choice(["csv", "parquet"]),
+    multiple=True,
+    help="Simulated: of the telemetry; csv unless told, or both.",
+)
+@click.option(
     "--speed",
     type=click.FloatRange(0.001, 100_000),
     metavar="FACTOR",
@@ -100,6 +107,7 @@ def run(
     duration: str | None,
     step: str | None,
     out: Path | None,
+    formats: tuple[str, ...],
     speed: float | None,
     keep: bool,
 ) -> None:
@@ -108,15 +116,18 @@ def run(
     With --simulate a fleet is made up as the file says, and the same seed gives the same bytes.
     Without, it happens to the rack of the daemon; Ctrl-C takes away what was injected.
     """
-    chosen = {"seed": seed, "for": duration}
+    chosen: dict[str, object] = {"seed": seed, "for": duration}
+    if formats and out is None:
+        raise click.UsageError("--format goes with --out")
     if simulate:
         if speed is not None or keep:
             raise click.UsageError("--speed and --keep are for a run without --simulate")
         with _progress(session) as show:
-            found = scenarios.simulate(file, chosen | {"step": step, "out": out}, show)
+            options = chosen | {"step": step, "out": out, "format": formats}
+            found = scenarios.simulate(file, options, show)
     else:
-        if step is not None or out is not None:
-            raise click.UsageError("--step and --out go with --simulate")
+        if step is not None or out is not None or formats:
+            raise click.UsageError("--step, --out and --format go with --simulate")
         found = scenarios.run_live(session, view, file, chosen, speed or 1.0, keep)
     if "mistakes" in found:
         text = view.text(
@@ -128,7 +139,8 @@ def run(
     if "took_s" in found:
         result["took_s"] = found["took_s"]
     if out is not None:
-        result["files"] = [str(out / name) for name in FILES]
+        tables = (f"telemetry.{name}" for name in dict.fromkeys(formats or ("csv",)))
+        result["files"] = [str(out / name) for name in (*FILES[:2], *tables, *FILES[2:])]
     view.write(view.single(result, lambda row: _lines(view, row)))
     _judge(file, result)
 

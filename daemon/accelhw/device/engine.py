@@ -359,6 +359,11 @@ class OpticalEngine:
         """Of the bank: exposure of real frames, lost codewords and flipped bits by lane."""
         return self._frames.take()
 
+    @property
+    def peer_lanes(self) -> tuple[int, ...]:
+        """The far lane that arrives on each lane; -1: unknown."""
+        return tuple(self._peer_lane.tolist())
+
     # ---- showing itself ----------------------------------------------------------------------
 
     def write_rows(self, rows: NDArray[np.void]) -> None:

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from accelhw.fault.scenario import DIRT, REPLUG, Action, Scenario, Subject
-from accelhw.fault.scenariofigures import LEVELS
+from accelhw.fault.scenariofigures import BY_NAME, LEVELS
 from accelhw.fault.scenariojudge import Judge, meant_end_ns
 from accelhw.fault.scenariorack import subject_of
 from accelhw.fault.scenariotime import SECOND_NS
@@ -118,7 +118,8 @@ class LiveRun:
             self._judge.sample(now_ns, self._read)
 
     def _read(self, metric: str, subjects: tuple[Subject, ...]) -> NDArray[np.float64]:
-        found = (self._figures.get(str(subject), {}).get(metric) for subject in subjects)
+        key = BY_NAME[metric].key
+        found = (self._figures.get(str(subject), {}).get(key) for subject in subjects)
         return np.array([np.nan if value is None else float(value) for value in found])
 
     def finish(self, told: Mapping[str, Any]) -> dict[str, Any]:

@@ -23,7 +23,12 @@ from accelhw.interface.messages import FaultInfo, InjectFault
 from accelhw.model.ids import LaneId, PortId
 from accelhw.model.link import LinkState
 from accelhw.sim.fleet import BORN_NS, SECOND_NS, Fleet, Told
-from accelhw.sim.outputs import ROWS_MAX, Outputs, Things
+from accelhw.sim.fleetmarks import FleetMarks
+from accelhw.sim.outputs import FORMATS, ROWS_MAX, Outputs
+from accelhw.sim.parquet import NoParquet
+from accelhw.sim.parquet import check as check_parquet
+from accelhw.sim.samples import Things
+from accelhw.sim.telemetry import Truths
 from accelhw.sim.truth import Truth
 
 START_NS = 1_767_225_600 * SECOND_NS  # 2026-01-01: runs of one seed show the same dates
@@ -44,6 +49,7 @@ class Options:
     step_ns: int | None = None  # between samples; None: as the scenario says
     out: Path | None = None
     start_ns: int = START_NS  # wall clock at the start
+    formats: tuple[str, ...] = FORMATS[:1]  # of telemetry
 
 
 @dataclass(slots=True)
@@ -121,7 +127,8 @@ class Run:
         }
         self._outputs = None
         if options.out is not None:
-            self._outputs = Outputs(options.out, things, causes)
+            self._outputs = Outputs(options.out, things, causes, options.formats)
+            self._marks = FleetMarks(self._config, self._fleet.cards, things)
         self._stories = {port: LinkStory() for port in self._fleet.seats}
         for port in self._stories:
             self._judge.state(0, port, LinkState.DOWN.name)
@@ -145,6 +152,11 @@ class Run:
     def _check_size(self, things: Things) -> None:
         if self.options.out is None:
             return
+        if "parquet" in self.options.formats:
+            try:
+                check_parquet()
+            except NoParquet as missing:
+                raise RunRefused(str(missing)) from missing
         samples = self.options.duration_ns // self._step_ns
         rows = samples * len(things.lanes)
         if rows > ROWS_MAX:
@@ -203,12 +215,12 @@ class Run:
             time_ns % self._step_ns == 0 or time_ns == self.options.duration_ns
         ):
             self._samples += 1
+            truth = self._truth
             self._outputs.sample(
                 time_ns + self.options.start_ns,
                 self._read_column,
-                self._truth.near,
-                self._truth.far,
-                self._truth.amounts(time_ns + BORN_NS),
+                Truths(truth.near, truth.far, truth.amounts(time_ns + BORN_NS)),
+                self._marks.marks(),
             )
 
     def _rows_of(self, subjects: Sequence[Subject]) -> NDArray[np.intp]:

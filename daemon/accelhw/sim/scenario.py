@@ -30,6 +30,7 @@ from accelhw.model.ids import PortId
 from accelhw.model.profile import UnknownProfile, load_profile
 
 FALSE, USAGE, INTERRUPTED = 1, 2, 130
+FORMATS = ("csv", "parquet")  # of telemetry
 PROGRESS_S = 0.2  # between two lines of progress
 KNOWN = Known(CATALOGUE, tuple(shape.value for shape in ShapeKind), tuple(EVENT_KINDS), LEVELS)
 
@@ -42,6 +43,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--for", dest="duration")
     parser.add_argument("--step")
     parser.add_argument("--out", type=Path)
+    parser.add_argument("--format", action="append", choices=FORMATS)
     parser.add_argument("--rack", action="store_true")
     parser.add_argument("--speed", type=float, default=1.0)
     chosen = parser.parse_args(arguments)
@@ -189,7 +191,9 @@ def _run(chosen: argparse.Namespace) -> int:
             say(progress={"done_s": now_ns / 1e9, "total_s": duration_ns / 1e9})
 
     try:
-        run = Run(scenario, Options(seed, duration_ns, step_ns, chosen.out), progress)
+        formats = tuple(dict.fromkeys(chosen.format or FORMATS[:1]))
+        options = Options(seed, duration_ns, step_ns, chosen.out, formats=formats)
+        run = Run(scenario, options, progress)
     except RunRefused as refused:
         _fail(f"{chosen.file}: {refused}")
     except OSError as error:
