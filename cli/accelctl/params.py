@@ -165,6 +165,28 @@ class Count(_ParamType):
         return number
 
 
+class Listed(_ParamType):
+    """Values of another type with commas between them: 4K,64K,1M."""
+
+    def __init__(self, one: _ParamType) -> None:
+        self.name = f"{one.name},..."
+        self._one = one
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> tuple[Any, ...]:
+        if isinstance(value, tuple):
+            return value
+        return tuple(self._one.convert(part.strip(), param, ctx) for part in value.split(","))
+
+    def shell_complete(
+        self, ctx: click.Context, param: click.Parameter, incomplete: str
+    ) -> list[CompletionItem]:
+        before, comma, last = incomplete.rpartition(",")
+        found = self._one.shell_complete(ctx, param, last)
+        return [CompletionItem(f"{before}{comma}{item.value}") for item in found]
+
+
 class Duration(_ParamType):
     """Seconds: 5, 0.5, 500ms, 2m."""
 
@@ -231,6 +253,8 @@ class Moment(_ParamType):
 
 
 SIZE = Size()
+SIZES = Listed(SIZE)
+CARDS = Listed(CARD)
 COUNT = Count()
 TRANSFER = TransferName()
 DURATION = Duration()

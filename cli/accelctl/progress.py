@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
 
+from accelctl import render
+from accelctl.pictures import blocks
 from accelctl.session import Session
 
 
@@ -59,6 +62,29 @@ def bar(session: Session, what: str) -> Iterator[Bar]:
         width = 24 if narrow else 48
         task = progress.add_task(_short(what, width), total=None)
         yield DrawnBar(partial(progress.update, task), width)
+
+
+ERASE = "\r\x1b[K"
+
+
+@contextmanager
+def rounds(session: Session) -> Iterator[Callable[[int, int, str], None]]:
+    """A line for work that counts rounds, not bytes: (done, total, what). Silence elsewhere."""
+    if not session.live:
+        yield lambda done, total, what: None
+        return
+
+    def show(done: int, total: int, what: str) -> None:
+        drawn = blocks.bar(done / max(total, 1), 20).ljust(20)
+        text = render.clean(f"{drawn} {done}/{total}  {what}")
+        sys.stderr.write(ERASE + render.cut(text, render.terminal_width() - 1))
+        sys.stderr.flush()
+
+    try:
+        yield show
+    finally:
+        sys.stderr.write(ERASE)
+        sys.stderr.flush()
 
 
 def _short(text: str, width: int) -> str:

@@ -649,7 +649,8 @@ class MemoryServicer(Servicer, memory_pb2_grpc.MemoryServiceServicer):
         length = request.length or region.size_bytes - request.offset
         byte = request.byte if request.WhichOneof("pattern") == "byte" else request.random_seed
         memory = self.state.memory[request.name]
-        memory[request.offset : request.offset + length] = bytes([byte % 256]) * length
+        held = len(memory[request.offset : request.offset + length])  # A fake has little.
+        memory[request.offset : request.offset + held] = bytes([byte % 256]) * held
         for done in (length // 2, length):
             yield memory_pb2.MemoryProgress(
                 done_bytes=done, total_bytes=length, done=done == length

@@ -1,4 +1,4 @@
-"""accelctl bench: comparisons of published and modelled figures; no daemon is asked."""
+"""accelctl bench: what links make here, measured; and ways of the bytes compared by figures."""
 
 from __future__ import annotations
 
@@ -6,9 +6,11 @@ from typing import Any
 
 import rich_click as click
 
-from accelctl import emulator, render
+from accel.address import short
+from accelctl import emulator, exits, formats, progress, render
+from accelctl.interrupt import held
 from accelctl.options import Noun, command, examples, printed
-from accelctl.params import SIZE
+from accelctl.params import CARDS, COUNT, SIZE, SIZES
 from accelctl.pictures import blocks
 from accelctl.render import Cell, Column
 from accelctl.session import Session
@@ -57,7 +59,102 @@ PART_COLUMNS = (
 
 @click.group("bench", cls=Noun)
 def cli() -> None:
-    """Comparisons by figures, computed here: no daemon is needed."""
+    """Measure transfers between cards, and compare ways of the bytes by figures."""
+
+
+DEFAULT_SIZES = "4KiB,64KiB,1MiB,64MiB"
+
+
+@command(cli, "p2p")
+@examples(
+    "accelctl bench p2p",
+    "accelctl bench p2p --sizes 4K,1M --cards card0,card1 --bidirectional",
+    "accelctl bench p2p --repeat 3 -o json",
+)
+@click.option(
+    "--sizes",
+    type=SIZES,
+    default=DEFAULT_SIZES,
+    metavar="SIZE,...",
+    help=f"Of the transfers; {DEFAULT_SIZES}.",
+)
+@click.option(
+    "--cards", type=CARDS, metavar="CARD,...", help="Only pairs of these; every card unless told."
+)
+@click.option(
+    "--repeat",
+    type=COUNT,
+    default="5",
+    metavar="N",
+    help="Rounds of each pair and size; 5. Sizes up to 64 KiB take 20 times as many.",
+)
+@click.option("--bidirectional", is_flag=True, help="Both directions of a pair at the same time.")
+@printed
+def p2p(
+    session: Session,
+    view: View,
+    sizes: tuple[int, ...],
+    cards: tuple[str, ...] | None,
+    repeat: int,
+    bidirectional: bool,
+) -> None:
+    """Measure bandwidth and latency by light between every two cards.
+
+    Pairs that no link joins are shown without figures. GB/s are those of the median round. The
+    latency of a transfer ends with the proof that its last byte arrived, so it is a round trip;
+    CALL adds the client's calls to the daemon. "Modelled" is what the emulated cards would need.
+    Regions for the measurement are allocated and freed again, whatever happens.
+    """
+    from accel.p2p import Bench, pairs
+    from accelctl import p2p as shown
+
+    known = [short(card.name) for card in session.client.cards.list()]
+    names = _chosen(known, cards)
+    wanted = pairs(names, session.client.links.list())
+    if not any(pair.links_up for pair in wanted):
+        raise exits.Failed(
+            f"no link is up between {' and '.join(names) if len(names) == 2 else 'these cards'}; "
+            "'accelctl link list' says why",
+            exits.CONFLICT,
+            "NO_LINK_UP",
+        )
+    found = []
+    with progress.rounds(session) as tell:
+        bench = Bench(session.client, sizes, repeat, bidirectional, tell, held)
+        try:
+            for one in bench.run(wanted):
+                found.append(one)
+                if session.output == "jsonl":
+                    view.write(formats.to_jsonl([one.plain()]))
+        except KeyboardInterrupt:
+            raise exits.Interrupted("interrupted; what it had allocated is freed again") from None
+        finally:
+            with held():
+                bench.close()
+    if session.human:
+        lines = shown.describe(view, names, wanted, found)
+        view.write("".join(line + "\n" for line in lines))
+    elif session.output == "jsonl":
+        view.write(formats.to_jsonl(shown.plain(wanted, ())))
+    else:
+        view.write(view.text(shown.plain(wanted, found), lambda rows: []))
+
+
+def _chosen(known: list[str], wanted: tuple[str, ...] | None) -> list[str]:
+    """The cards to measure between. Raises Failed where there are not two of them."""
+    for name in wanted or ():
+        if name not in known:
+            raise exits.Failed(
+                f"no card {name}; there is {', '.join(known)}", exits.NOT_FOUND, "CARD_NOT_FOUND"
+            )
+    names = list(dict.fromkeys(wanted or known))
+    if len(names) < 2:
+        raise exits.Failed(
+            f"it takes two cards, not only {names[0]}" if names else "there are no cards",
+            exits.USAGE if wanted else exits.CONFLICT,
+            "TOO_FEW_CARDS",
+        )
+    return names
 
 
 @command(cli, "path")
