@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 from functools import lru_cache
 
 from acceld.health import lane, link
@@ -41,8 +42,35 @@ def health(port: PortSnapshot, scene: Scene, heat_at: Place | None = None) -> He
         _lane(port, index, found.get(index, []), causes.get(index), states.get(index))
         for index in range(port.info.lanes)
     )
-    parts = (its_link, *lanes)
-    return whole(place(port), tuple(common), parts, None, its_link.capability, its_link.standing)
+    elsewhere = _same_fibre(port, scene, common)
+    own = tuple(one for one in common if one.code not in elsewhere)
+    parts = (_without_what_lanes_explain(its_link, own, lanes), *lanes)
+    made = whole(place(port), own, parts, None, its_link.capability, its_link.standing)
+    far = scene.far(port.id)
+    return replace(made, cause=place(far)) if elsewhere and not own and far else made
+
+
+def _same_fibre(port: PortSnapshot, scene: Scene, common: list[Reason]) -> frozenset[str]:
+    """What most lanes of both ends have, since the light of both comes through one fibre: the
+    first end names it."""
+    far = scene.far(port.id)
+    codes = {one.code for one in common} & RECEIVING
+    if far is None or not codes or port.id < far.id:
+        return frozenset()
+    there = {index: lane.reasons(far, index) for index in lane.troubled(far)}
+    return frozenset(codes & {one.code for one in _common(far, there)})
+
+
+def _without_what_lanes_explain(
+    its_link: Health, common: tuple[Reason, ...], lanes: tuple[Health, ...]
+) -> Health:
+    """Codewords are hard to correct because of errors that a lane, or the engine, names."""
+    named = [*common, *(one for its in lanes for one in its.reasons)]
+    source = next((one.place for one in named if one.code in RECEIVING), None)
+    left = tuple(one for one in its_link.reasons if one.code not in link.OWN)
+    if source is None or len(left) == len(its_link.reasons):
+        return its_link
+    return replace(its_link, reasons=left, cause=its_link.cause if left else source)
 
 
 @lru_cache(LANES_KEPT)

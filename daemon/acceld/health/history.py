@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from acceld.health.reasons import PLANNED
+from acceld.health.reasons import PLANNED, PLANNED_ELSEWHERE
 from acceld.host.snapshot import CARD_STATES, CardSnapshot, HostSnapshot, PortSnapshot
 from accelhw.model.ids import PortId
 from accelhw.model.link import LinkState
@@ -38,7 +38,7 @@ class PortPast:
     planned_until_ns: int  # grace for what somebody wanted; monotonic
     admin_up: bool
     ready_ns: int  # when its card came up; wall
-    reason: int
+    reason: int  # why it is down: as it says now, or said last; a link that tries again forgets it
     flaps: int  # as counted by the hardware
     flapped: tuple[tuple[int, int], ...] = ()  # when, and how often; lately, and not planned
 
@@ -93,12 +93,12 @@ def advance(history: History, snapshot: HostSnapshot, now: Now) -> History:
         return history
     if history.boot_id != snapshot.boot_id:  # Other hardware: it counts from zero.
         history = History(snapshot.boot_id, True, history.since_ns)
+    ends = far_ends(snapshot)
     ports = {
-        port.id: _port(history.ports.get(port.id), port, card, now)
+        port.id: _port(history.ports.get(port.id), port, card, now, port.id in ends)
         for card in snapshot.cards
         for port in card.ports
     }
-    ends = far_ends(snapshot)
     cards = history.cards
     return replace(
         history,
@@ -119,7 +119,9 @@ def far_ends(snapshot: HostSnapshot) -> dict[PortId, PortId]:
     return {a: b for pair in pairs for a, b in (pair, pair[::-1])}
 
 
-def _port(before: PortPast | None, port: PortSnapshot, card: CardSnapshot, now: Now) -> PortPast:
+def _port(
+    before: PortPast | None, port: PortSnapshot, card: CardSnapshot, now: Now, far_is_here: bool
+) -> PortPast:
     row = port.row
     reason, admin_up = int(row["reason"]), bool(row["admin_up"])
     ready_ns, flaps = int(card.row["ready_since_ns"]), int(row["flaps"])
@@ -129,7 +131,10 @@ def _port(before: PortPast | None, port: PortSnapshot, card: CardSnapshot, now: 
         grace_ns = max(0, START_NS - max(0, up_for_ns))
         planned_ns = now.mono_ns + grace_ns
         return PortPast(carries, now.mono_ns, planned_ns, admin_up, ready_ns, reason, flaps)
+    if not carries and not reason:
+        reason = before.reason
     since_ns = before.since_ns if before.carries == carries else now.mono_ns
+    planned = PLANNED if far_is_here else PLANNED_ELSEWHERE
     planned_ns = before.planned_until_ns
     if carries and now.mono_ns - since_ns >= RETRAIN_NS and port.state is LinkState.UP:
         planned_ns = min(planned_ns, now.mono_ns)  # It came up, and needs no more time.
@@ -137,7 +142,7 @@ def _port(before: PortPast | None, port: PortSnapshot, card: CardSnapshot, now: 
         (admin_up and not before.admin_up)
         or ready_ns != before.ready_ns
         or card.state == RESETTING
-        or (not carries and reason in PLANNED and (before.carries or reason != before.reason))
+        or (not carries and reason in planned and (before.carries or reason != before.reason))
     ):
         planned_ns = now.mono_ns + START_NS
     flapped = tuple(one for one in before.flapped if one[0] > now.mono_ns - RECENT_NS)

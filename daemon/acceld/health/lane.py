@@ -30,6 +30,7 @@ COLUMN = {stem: column for column, stem in LANE_QUANTITIES.items()}
 SIGNS: dict[str, frozenset[str]] = {
     "TX_FAULT": frozenset({"TX_POWER_LOW", "TX_BIAS_LOW", "TX_BIAS_HIGH", "LASER_WORN"}),
     "LASER_WORN": frozenset({"TX_BIAS_HIGH", "TX_POWER_LOW"}),
+    "COOLER_AT_LIMIT": frozenset({"LASER_TEMP_HIGH"}),
     "LOS": frozenset({"LOL", "RX_POWER_LOW", "PRE_FEC_BER_HIGH"}),
     "LOL": frozenset({"PRE_FEC_BER_HIGH"}),
     "RX_POWER_LOW": frozenset({"PRE_FEC_BER_HIGH", "LOL"}),

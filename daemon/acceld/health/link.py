@@ -107,12 +107,15 @@ def _is_wanted(port: PortSnapshot) -> bool:
 
 
 def _code(port: PortSnapshot) -> DownReason:
-    number = int(port.row["reason"])
+    return _known(int(port.row["reason"]))
+
+
+def _known(number: int) -> DownReason:
     return DownReason(number) if number in DownReason._value2member_map_ else DownReason.NONE
 
 
 def _down(port: PortSnapshot, scene: Scene) -> Reason:
-    at, code = place(port), _code(port)
+    at, code = place(port), _known(_code(port) or scene.past(port.id).reason)
     far = scene.far(port.id)
     if not _is_wanted(port):
         code = DownReason.ADMIN_DOWN

@@ -15,9 +15,11 @@ TRAINING, ABSENT = HealthState.TRAINING, HealthState.ABSENT
 PLANNED = frozenset(
     {
         DownReason.ADMIN_DOWN, DownReason.CARD_RESET, DownReason.RETRAIN_COMMANDED,
-        DownReason.TEST, DownReason.PEER_TEST, DownReason.PEER_DOWN, DownReason.PEER_RESTARTED,
+        DownReason.TEST, DownReason.PEER_TEST,
     }
 )  # fmt: skip
+# Perhaps somebody wanted it so at a far end of which no more is known.
+PLANNED_ELSEWHERE = PLANNED | {DownReason.PEER_DOWN, DownReason.PEER_RESTARTED}
 TESTED = frozenset({DownReason.TEST, DownReason.PEER_TEST})
 # The far end is to blame, and says more about it.
 BLAMES_PEER = frozenset(
