@@ -125,6 +125,7 @@ ONE_BY_ONE = {"ber_creep", "laser_ageing"}
 STAYS = {
     "FEC_UNCORRECTABLE", "FEC_TAIL_GROWING",  # lately
     "HBM_ROWS_PENDING",  # until a reset
+    "SLOWER_MODE",  # until it trains again in the better one
 }  # fmt: skip
 SLOW_S = {"thermal_runaway_airflow": 150, "tec_fail": 30}  # heat takes its time
 HEALING_S = {"thermal_runaway_airflow": 90}
