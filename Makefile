@@ -77,7 +77,7 @@ reference: $(VENV)/.dev ## make docs/reference/ and docs/path-comparison.md from
 	$(BIN)/python tools/path_comparison.py docs/path-comparison.md
 
 dashboards: $(VENV)/.dev ## make monitoring/dashboards/*.json
-	$(BIN)/python monitoring/dashboards/links_and_lanes.py
+	PYTHONPATH=monitoring $(BIN)/python -m boards monitoring/dashboards
 
 clean: ## remove what was made here
 	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis

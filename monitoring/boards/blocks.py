@@ -1,0 +1,338 @@
+"""What boards are built of: selectors, colours, and panels that explain themselves.
+
+Built with grafana-foundation-sdk, so a misspelt option fails here and not in Grafana.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from grafana_foundation_sdk.builders import (
+    common,
+    dashboard,
+    heatmap,
+    prometheus,
+    stat,
+    statetimeline,
+    table,
+    timeseries,
+)
+from grafana_foundation_sdk.models.common import (
+    BigValueColorMode,
+    BigValueGraphMode,
+    LegendDisplayMode,
+    LegendPlacement,
+    ScaleDistribution,
+    SortOrder,
+    TooltipDisplayMode,
+    VisibilityMode,
+)
+from grafana_foundation_sdk.models.dashboard import (
+    DashboardLinkType,
+    DataSourceRef,
+    DataTransformerConfig,
+    DynamicConfigValue,
+    Threshold,
+    ThresholdsConfig,
+    ThresholdsMode,
+    ValueMap,
+    ValueMappingResult,
+)
+from grafana_foundation_sdk.models.heatmap import HeatmapColorMode, HeatmapColorScale
+from grafana_foundation_sdk.models.prometheus import PromQueryFormat
+
+SOURCE = DataSourceRef(type_val="prometheus", uid="${datasource}")
+RATE = "$__rate_interval"
+
+# ---- selectors: what the variables of a board choose --------------------------------------------
+
+HOST = 'job=~"$job",instance=~"$instance"'
+CARD = f'{HOST},card=~"$card"'
+PORT = f'{CARD},oe=~"$oe"'
+LANE = f'{PORT},lane=~"$lane"'
+PER_HOST, PER_CARD = "job, instance", "job, instance, card"
+PER_PORT, PER_LANE = "job, instance, card, oe", "job, instance, card, oe, lane"
+
+EACH_HOST = "{{instance}}"
+EACH_CARD = "{{instance}} {{card}}"
+EACH_PORT = "{{instance}} {{card}}/{{oe}}"
+EACH_LANE = "{{card}}/{{oe}}/{{lane}}"
+
+# ---- colours ------------------------------------------------------------------------------------
+
+Steps = Sequence[tuple[float | None, str]]  # colours from each level upward; the first has None
+
+PLAIN: Steps = ((None, "text"),)
+ANY_IS_BAD: Steps = ((None, "green"), (1, "red"))
+ANY_IS_ODD: Steps = ((None, "green"), (1, "orange"))
+ALL_IS_GOOD: Steps = ((None, "red"), (1.0, "green"))
+MARGIN_DB: Steps = ((None, "red"), (1.0, "orange"), (2.0, "green"))  # the alert is at 1 dB
+FRAME_LOSS: Steps = ((None, "green"), (1e-9, "orange"), (1e-6, "red"))
+WEAR: Steps = ((None, "green"), (0.5, "orange"), (0.8, "red"))
+
+Names = Mapping[float, tuple[str, str]]  # of a state's number: its name and colour
+
+LINK_STATES: Names = {
+    1: ("DOWN", "text"),
+    2: ("SEEKING", "purple"),
+    3: ("TRAINING", "blue"),
+    4: ("UP", "green"),
+    5: ("DEGRADED", "orange"),
+    6: ("FAILED", "red"),
+}
+CARD_STATES: Names = {1: ("READY", "green"), 2: ("RESETTING", "blue"), 3: ("FELL_OFF_BUS", "red")}
+HEALTH: Names = {
+    0: ("ok", "green"),
+    1: ("grace", "blue"),
+    2: ("warning", "orange"),
+    3: ("critical", "red"),
+}
+RECEIVER: Names = {0: ("locked", "green"), 1: ("no lock", "orange"), 2: ("dark", "red")}
+THERE: Names = {1: ("there", "red")}
+YES_NO: Names = {0: ("no", "red"), 1: ("yes", "green")}
+LEVELS = {"alarm": "red", "warning": "orange"}
+
+
+def state_number(metric: str, where: str, names: Names, by: str) -> str:
+    """The one state of each thing as its number: the metric has a series for each state."""
+    each = (f'{metric}{{{where},state="{name}"}} * {n}' for n, (name, _) in names.items())
+    return f"sum by ({by}) ({' or '.join(each)})"
+
+
+def steps_of(steps: Steps) -> ThresholdsConfig:
+    return ThresholdsConfig(
+        mode=ThresholdsMode.ABSOLUTE,
+        steps=[Threshold(value=value, color=colour) for value, colour in steps],
+    )
+
+
+def names_of(names: Names) -> ValueMap:
+    return ValueMap(
+        options={
+            f"{value:g}": ValueMappingResult(text=text, color=colour, index=index)
+            for index, (value, (text, colour)) in enumerate(names.items())
+        }
+    )
+
+
+# ---- from a board to the next -------------------------------------------------------------------
+
+
+def way(board: str, *handed: str, table: bool = False) -> str:
+    """The address of another board with this one's variables and time, and the labels `handed` of
+    the series, or of the table's row, that was clicked."""
+    row = "${__data.fields.%s}" if table else "${__field.labels.%s}"
+    variables = [f"${{{name}:queryparam}}" for name in ("datasource", "job")]
+    variables += [f"var-{name}={row % name}" for name in handed]
+    return f"/d/{board}?{'&'.join(variables)}&${{__url_time_range}}"
+
+
+def drill(title: str, board: str, *handed: str) -> dashboard.DashboardLink:
+    return (
+        dashboard.DashboardLink(title).type(DashboardLinkType.LINK).url(way(board, *handed))
+    )  # fmt: skip
+
+
+# ---- panels -------------------------------------------------------------------------------------
+
+
+def query(expr: str, legend: str = "", ref: str = "A") -> prometheus.Dataquery:
+    """Over the time shown; those of one panel need different `ref`s."""
+    return prometheus.Dataquery().expr(expr).legend_format(legend).ref_id(ref).datasource(SOURCE)
+
+
+def now(expr: str, ref: str = "A") -> prometheus.Dataquery:
+    """At the end of the time shown."""
+    return query(expr, "", ref).instant()
+
+
+def figure(
+    title: str, why: str, expr: str, unit: str, steps: Steps = PLAIN, names: Names | None = None
+) -> stat.Panel:
+    """One number, as it is now."""
+    panel = (
+        stat.Panel()
+        .title(title)
+        .description(why)
+        .datasource(SOURCE)
+        .unit(unit)
+        .thresholds(_Made(steps_of(steps)))
+        .color_mode(BigValueColorMode.VALUE)
+        .graph_mode(BigValueGraphMode.NONE)
+        .no_value("none")
+        .reduce_options(common.ReduceDataOptions().calcs(["lastNotNull"]))
+        .with_target(now(expr))
+    )
+    return panel.mappings([names_of(names)]) if names else panel
+
+
+def lines(title: str, why: str, unit: str, *queries: tuple[str, str]) -> timeseries.Panel:
+    """Series over time, from pairs of an expression and the legend of its series."""
+    panel = (
+        timeseries.Panel()
+        .title(title)
+        .description(why)
+        .datasource(SOURCE)
+        .unit(unit)
+        .line_width(1)
+        .fill_opacity(0)
+        .show_points(VisibilityMode.NEVER)
+        .legend(
+            common.VizLegendOptions()
+            .display_mode(LegendDisplayMode.LIST)
+            .placement(LegendPlacement.BOTTOM)
+            .show_legend(True)
+        )
+        .tooltip(
+            common.VizTooltipOptions()
+            .mode(TooltipDisplayMode.MULTI)
+            .sort(SortOrder.DESCENDING)
+        )
+    )  # fmt: skip
+    for ref, (expr, legend) in zip("ABCDEF", queries, strict=False):
+        panel.with_target(query(expr, legend, ref))
+    return panel
+
+
+def with_levels(panel: timeseries.Panel, metric: str, where: str) -> timeseries.Panel:
+    """Adds the thresholds that the daemon exports, as dashed lines with bands between warning and
+    alarm. Of engines that differ it shows the tightest."""
+    for ref, side, tightest in (("Y", "low", "max"), ("Z", "high", "min")):
+        expr = f'{tightest} by (level) ({metric}{{{where},level=~"{side}.*"}})'
+        panel.with_target(query(expr, "{{level}}", ref))
+        for kind, colour in LEVELS.items():
+            upper, lower = f"{side}_warning", f"{side}_alarm"
+            if side == "high":
+                upper, lower = lower, upper
+            look = [
+                DynamicConfigValue("color", {"mode": "fixed", "fixedColor": colour}),
+                DynamicConfigValue("custom.lineStyle", {"fill": "dash", "dash": [8, 6]}),
+            ]
+            if f"{side}_{kind}" == upper:
+                look.append(DynamicConfigValue("custom.fillBelowTo", lower))
+                look.append(DynamicConfigValue("custom.fillOpacity", 12))
+            panel.override_by_name(f"{side}_{kind}", look)
+    return panel
+
+
+def logarithmic(panel: timeseries.Panel) -> timeseries.Panel:
+    return panel.scale_distribution(
+        common.ScaleDistributionConfig().type(ScaleDistribution.LOG).log(10)
+    )
+
+
+def states(title: str, why: str, expr: str, legend: str, names: Names) -> statetimeline.Panel:
+    """A row for each series, coloured by its state."""
+    return (
+        statetimeline.Panel()
+        .title(title)
+        .description(why)
+        .datasource(SOURCE)
+        .unit("none")
+        .mappings([names_of(names)])
+        .line_width(0)
+        .fill_opacity(80)
+        .merge_values(True)
+        .show_value(VisibilityMode.NEVER)
+        .no_value("none in this time")
+        .with_target(query(expr, legend))
+    )
+
+
+def heat(title: str, why: str, expr: str, legend: str) -> heatmap.Panel:
+    """A row for each series, from the bottom in the order of their labels."""
+    return (
+        heatmap.Panel()
+        .title(title)
+        .description(why)
+        .datasource(SOURCE)
+        .unit("short")
+        .calculate(False)
+        .hide_from(common.HideSeriesConfig())
+        .color(
+            heatmap.HeatmapColorOptions()
+            .mode(HeatmapColorMode.SCHEME)
+            .scheme("Turbo")
+            .scale(HeatmapColorScale.LINEAR)
+            .steps(64)
+        )
+        .with_target(query(expr, legend))
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """One figure of each row of a table."""
+
+    name: str
+    expr: str
+    unit: str = "short"
+    steps: Steps = PLAIN
+    names: Names | None = None
+
+
+def worst_first(
+    title: str,
+    why: str,
+    keys: Sequence[str],
+    columns: Sequence[Column],
+    *,
+    high: bool = True,
+    links: Sequence[tuple[str, str, str]] = (),
+) -> table.Panel:
+    """A row for each set of the labels `keys`, sorted by the first column: the highest value first,
+    or the lowest; what has none is at the lowest. `links` say which key leads to which board."""
+    panel = (
+        table.Panel()
+        .title(title)
+        .description(why)
+        .datasource(SOURCE)
+        .unit("short")
+        .no_value("none")
+        .sort_by([common.TableSortByFieldState().display_name(columns[0].name).desc(high)])
+        .with_transformation(DataTransformerConfig("merge", options={}))
+    )
+    renamed, refs = {}, "ABCDEFGHIJ"
+    for ref, column in zip(refs, columns, strict=False):
+        panel.with_target(now(column.expr, ref).format(PromQueryFormat.TABLE))
+        renamed["Value" if len(columns) == 1 else f"Value #{ref}"] = column.name
+        panel.override_by_name(column.name, _cell(column))
+    order = [*keys, *renamed]
+    panel.with_transformation(
+        DataTransformerConfig(
+            "organize",
+            options={
+                "excludeByName": {"Time": True, "job": True},
+                "indexByName": {name: place for place, name in enumerate(order)},
+                "renameByName": renamed,
+            },
+        )
+    )
+    for key, text, board in links:
+        handed = [name for name in ("instance", "card", "oe", "lane") if name in keys]
+        handed = handed[: handed.index(key) + 1]
+        link = {"title": text, "url": way(board, *handed, table=True)}
+        panel.override_by_name(key, [DynamicConfigValue("links", [link])])
+    return panel
+
+
+def _cell(column: Column) -> list[DynamicConfigValue]:
+    look: list[DynamicConfigValue] = [DynamicConfigValue("unit", column.unit)]
+    if column.names:
+        look.append(DynamicConfigValue("mappings", [names_of(column.names)]))
+    if column.names or len(column.steps) > 1:
+        look.append(DynamicConfigValue("thresholds", steps_of(column.steps)))
+        look.append(DynamicConfigValue("custom.cellOptions", {"type": "color-text"}))
+    return look
+
+
+class _Made:
+    """What a builder's method takes where the value is there already."""
+
+    def __init__(self, value: Any) -> None:
+        self._value = value
+
+    def build(self) -> Any:
+        return self._value
