@@ -19,6 +19,7 @@ from accelhw.model.event import Severity
 
 LOOK_S = 1.0  # the longest time between two looks
 PAUSE_S = 0.1  # the shortest; a training changes its link many times a second
+REASONS_TOLD = 20  # of one event; the report has them all
 TOLD_KINDS = (Kind.HOST, Kind.CARD, Kind.LINK)
 SEVERITIES = {HealthState.CRITICAL: Severity.ERROR, HealthState.WARNING: Severity.WARNING}
 
@@ -83,14 +84,14 @@ class HealthWatch:
     async def watch(self, place: Place) -> AsyncIterator[Health]:
         """Each object of a tree once, without its parts; then each whose state or reasons changed.
 
-        Raises NotFound, Unavailable.
+        Raises NotFound, Unavailable, also later: when the object went away.
         """
         known: dict[Place, tuple[HealthState, tuple[tuple[str, HealthState], ...]]] = {}
-        self.of(place)
+        self.look()
         while True:
             seen = self.changed.count
-            tree = self.report.find(place)
-            for one in tree.walk() if tree is not None else ():
+            tree = self.report.find(place) or self.of(place)
+            for one in tree.walk():
                 told = one.state, tuple((reason.code, reason.state) for reason in one.reasons)
                 if known.get(one.place) != told:
                     known[one.place] = told
@@ -124,7 +125,7 @@ class HealthWatch:
         detail: dict[str, str | int | float | bool] = {
             "object_kind": health.place.kind.value,
             "state": health.state.name,
-            "reasons": " ".join(f"{one.place}={one.code}" for one in reasons),
+            "reasons": " ".join(f"{one.place}={one.code}" for one in reasons[:REASONS_TOLD]),
         }
         if before is not None:
             detail["before"] = before.name

@@ -135,3 +135,12 @@ async def test_a_watcher_sees_all_once_and_then_what_changed(watched: Watched) -
         ("card1", "WARNING"),
     ]
     await stream.aclose()
+
+
+async def test_a_watch_of_what_went_away_ends(watched: Watched) -> None:
+    stream = watched.watch.watch(LINK)
+    assert (await anext(stream)).place == LINK
+    watched.rack.attached = False
+    watched.pass_s(1)
+    with pytest.raises(Unavailable):
+        await anext(stream)
