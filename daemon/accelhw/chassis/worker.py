@@ -75,7 +75,7 @@ TICK_NS = 1_000_000_000  # of the worker: optics, heat and counters of all its l
 BEATS_PER_SHOW = 2  # with nothing new, a card's rows are written at every second beat
 SHOW_NS = 20_000_000  # the shortest time between two writes of a card's rows
 PROGRESS_NS = 100_000_000
-STREAM_FRAMES = 3  # received at once: a stream, not a message and its answer
+STREAM_BYTES = 1 << 17  # landed at once: a stream, of which more is sure to come
 UNSENT_MAX = 1 << 20  # bytes; a chassis that lags so far gets no more progress, only facts
 
 SEVERITIES = {
@@ -98,22 +98,22 @@ class PortRunner:
 
     def on_readable(self, now_ns: int) -> None:
         counters = self.port.counters
-        before = counters.rx_frames
+        before = counters.rx_payload_bytes
         self.port.on_readable(now_ns)
         self._pump(now_ns)
-        if counters.rx_frames - before >= STREAM_FRAMES or self.port.data.awaits_credit:
+        if counters.rx_payload_bytes - before >= STREAM_BYTES:
             self._loop.moderate()
-        self._card.settle(now_ns)
+        self._card.settle(now_ns, self)
 
     def on_writable(self, now_ns: int) -> None:
         self._pump(now_ns)
-        self._card.settle(now_ns)
+        self._card.settle(now_ns, self)
 
     def work(self, now_ns: int) -> bool:
         """A turn of sending, asked for with Loop.soon."""
         more = self.port.pump(now_ns)
         self._after_pump()
-        self._card.settle(now_ns)
+        self._card.settle(now_ns, self)
         return more
 
     def _pump(self, now_ns: int) -> None:
@@ -139,7 +139,7 @@ class PortRunner:
         if deadline_ns is not None and deadline_ns <= now_ns:
             self.port.on_deadline(now_ns)
             self._pump(now_ns)
-        self._card.settle(now_ns)
+        self._card.settle(now_ns, self)
 
 
 class CardRunner:
@@ -230,8 +230,9 @@ class CardRunner:
 
     # ---- the loop ----
 
-    def settle(self, now_ns: int) -> None:
-        """After anything happened on this card: send, report, show, and set the clock."""
+    def settle(self, now_ns: int, runner: PortRunner | None = None) -> None:
+        """After anything happened on this card, or on the port alone: send, report, show, and set
+        the clock."""
         memory = self.card.memory
         while memory.ready:
             self._loop.soon(self._by_data[id(memory.ready.pop())].work)
@@ -242,14 +243,18 @@ class CardRunner:
         if self._dirty and not self._show_armed:
             self._show_armed = True
             self._loop.call_at(max(now_ns, self._shown_ns + SHOW_NS), self._show)
-        for runner in self._runners:
-            runner.arm()
+        for each in self._runners if runner is None else (runner,):
+            each.arm()
         if memory.busy:
             self._loop.soon(self.work)
         deadline_ns = memory.next_deadline_ns() if memory.active else None
         if deadline_ns is not None and (self._armed_ns is None or deadline_ns < self._armed_ns):
             self._armed_ns = deadline_ns
             self._loop.call_at(deadline_ns, self._on_alarm)
+        if runner is None:
+            self._arm_faults()
+
+    def _arm_faults(self) -> None:
         fault_ns = self.card.faults.next_deadline_ns()
         if fault_ns is not None and (
             self._fault_armed_ns is None or fault_ns < self._fault_armed_ns
