@@ -26,9 +26,10 @@ from accelhw.chassis.loop import Loop
 from accelhw.chassis.process import die_with_parent, sleep_exactly
 from accelhw.device.card import RESET_NS, Card
 from accelhw.device.diag import LinkTest
-from accelhw.device.dma import EngineRefusal, TransferEngine
+from accelhw.device.dma import TransferEngine
 from accelhw.device.hbm import Hbm
 from accelhw.device.port import Port
+from accelhw.device.refusal import EngineRefusal
 from accelhw.interface.channel import ChannelClosed, LoopChannel
 from accelhw.interface.messages import (
     AcknowledgeTransfer,
@@ -177,7 +178,7 @@ class CardRunner:
         self._runners = [PortRunner(self._loop, port, self) for port in self.card.ports]
         self._by_data = {id(runner.port.data): runner for runner in self._runners}
         for window in start.windows:
-            self.card.memory.register_window(window)
+            self.card.memory.windows.register(window)
         for fault in start.faults:
             self.card.faults.resume(fault)
         beat_ns = monotonic_ns() + index * BEAT_NS // 16 % BEAT_NS
@@ -442,11 +443,11 @@ class CardRunner:
             case SetChannelMap():
                 card.set_channel_map(command.entries, now_ns)
             case RegisterWindow():
-                memory.register_window(
+                memory.windows.register(
                     MemoryWindow(command.region_id, command.key, command.base, command.length)
                 )
             case UnregisterWindow():
-                memory.unregister_window(command.region_id)
+                memory.windows.unregister(command.region_id)
             case StartTransfer():
                 memory.start(command, now_ns)
             case CancelTransfer():

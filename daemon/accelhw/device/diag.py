@@ -7,7 +7,6 @@ from collections.abc import Callable
 
 import numpy as np
 
-from accelhw.device.dma import EngineRefusal
 from accelhw.device.engine import generator
 from accelhw.device.measure import (
     ErrorCount,
@@ -19,6 +18,7 @@ from accelhw.device.measure import (
     Timed,
 )
 from accelhw.device.port import Port
+from accelhw.device.refusal import EngineRefusal
 from accelhw.interface.messages import DiagInfo, StartDiag
 from accelhw.model.diag import (
     CHECKERS,
