@@ -4,7 +4,7 @@ The whole product runs: a chassis, its workers and a daemon of their own, one fi
 iperf3 runs over a veth pair of the same kind between two network namespaces, in turn with ours, so
 that both meet the same machine. Needs root or a user namespace, and iperf3.
 
-    python benchmarks/hbm_copy.py [--mib 512] [--repeats 5] [--mtu 65535] [--json]
+    python benchmarks/hbm_copy.py [--mib 1024] [--repeats 5] [--mtu 65535] [--json]
 """
 
 from __future__ import annotations
@@ -171,7 +171,7 @@ def measure(options: argparse.Namespace) -> dict[str, object]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n\n")[0])
-    parser.add_argument("--mib", type=int, default=512, help="size of the copy")
+    parser.add_argument("--mib", type=int, default=1024, help="size of the copy")
     parser.add_argument("--repeats", type=int, default=5)
     parser.add_argument("--mtu", type=int, default=65535)
     parser.add_argument("--profile", default="oio")

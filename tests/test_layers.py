@@ -29,6 +29,7 @@ ROOMS: dict[str, tuple[str, ...]] = {
         "accelhw.link",
         "accelhw.fault",  # what befalls its parts
         "accelhw.transport.base",  # the protocol that a data port is handed, not a transport
+        "accelhw.transport.direct",  # and the bare half of it
         "accelhw.interface.tables",  # the rows that a part shows itself in
         "accelhw.interface.messages",  # transfers are posted and reported in its values
     ),

@@ -40,7 +40,7 @@ class Card:
         """As after a worker's death: HBM stays, all else is new."""
         self.hbm = Hbm(self.fd, HBM_BYTES)
         self.engine = TransferEngine(self.name, self.hbm, wall_ns=lambda: self.world.now_ns)
-        self.engine.register_window(MemoryWindow(REGION, KEY, REGION_BASE, REGION_BYTES))
+        self.engine.windows.register(MemoryWindow(REGION, KEY, REGION_BASE, REGION_BYTES))
         self.ports: list[DataPort] = []
         self.events: list[str] = []
 

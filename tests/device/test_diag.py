@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from accelhw.device.diag import LinkTest
-from accelhw.device.dma import EngineRefusal
+from accelhw.device.refusal import EngineRefusal
 from accelhw.interface.messages import DiagInfo, DiagProgress, StartDiag, decode, encode
 from accelhw.model.diag import DiagKind, DiagState, Verdict
 from accelhw.model.link import DownReason, LinkState

@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from accelhw.device.dma import EngineRefusal
 from accelhw.device.ecc import ROW_BYTES, SPARE_ROWS, Ecc, RowState
+from accelhw.device.refusal import EngineRefusal
 from accelhw.model.link import LinkState
 from accelhw.model.region import MemoryWindow
 from accelhw.model.transfer import TransferError, TransferKind, TransferState

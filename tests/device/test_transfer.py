@@ -6,7 +6,7 @@ import os
 
 import pytest
 
-from accelhw.device.dma import EngineRefusal
+from accelhw.device.refusal import EngineRefusal
 from accelhw.model.link import PeerId
 from accelhw.model.region import MemoryWindow
 from accelhw.model.transfer import TransferError, TransferKind, TransferState
@@ -41,7 +41,7 @@ def test_the_bytes_arrive_and_their_checksum_is_told(make_world, kind, length, l
     assert after[start + length :] == before[start + length :]
     world.run(lambda: not world.a.engine.active and not world.b.engine.active)
     for card in (world.a, world.b):
-        card.engine.unregister_window(1)  # nothing holds it any more
+        card.engine.windows.unregister(1)  # nothing holds it any more
     assert world.a.events == ["TRANSFER_STARTED", "TRANSFER_DONE"]
     assert world.b.events == []  # the far card is passive
 
@@ -198,14 +198,14 @@ def test_a_command_that_cannot_be_is_refused_at_once(make_world, change, code) -
 def test_windows_are_checked_and_held_while_used(make_world) -> None:
     world = make_world()
     engine = world.b.engine
-    engine.register_window(MemoryWindow(1, 0xBEEF, MIB, 8 * MIB))  # the same again
+    engine.windows.register(MemoryWindow(1, 0xBEEF, MIB, 8 * MIB))  # the same again
     for window, code in (
         (MemoryWindow(1, 0xBEEF, MIB, MIB), "EXISTS"),
         (MemoryWindow(2, 1, 16 * MIB, 1), "OUT_OF_RANGE"),
         (MemoryWindow(2, 1, 0, 0), "OUT_OF_RANGE"),
     ):
         with pytest.raises(EngineRefusal) as refusal:
-            engine.register_window(window)
+            engine.windows.register(window)
         assert refusal.value.code == code
     world.up()
     world.start("t", 8 * MIB)
@@ -213,13 +213,13 @@ def test_windows_are_checked_and_held_while_used(make_world) -> None:
     world.turn()
     for card in (world.a, world.b):
         with pytest.raises(EngineRefusal) as refusal:
-            card.engine.unregister_window(1)
+            card.engine.windows.unregister(1)
         assert refusal.value.code == "BUSY"
     world.finish("t")
     for card in (world.a, world.b):
-        card.engine.unregister_window(1)
+        card.engine.windows.unregister(1)
     with pytest.raises(EngineRefusal) as refusal:
-        engine.unregister_window(1)
+        engine.windows.unregister(1)
     assert refusal.value.code == "UNKNOWN_REGION"
 
 
@@ -242,10 +242,10 @@ def test_either_side_may_cancel(make_world, kind, canceller) -> None:
     assert world.a.events[-1] == "TRANSFER_CANCELLED"
     world.run(lambda: not world.a.engine.active and not world.b.engine.active)
     for card in (world.a, world.b):
-        card.engine.unregister_window(1)
+        card.engine.windows.unregister(1)
     # The link is none the worse.
     for card in (world.a, world.b):
-        card.engine.register_window(MemoryWindow(1, 0xBEEF, MIB, 8 * MIB))
+        card.engine.windows.register(MemoryWindow(1, 0xBEEF, MIB, 8 * MIB))
     world.start("next", MIB)
     assert world.finish("next").state == TransferState.DONE
 
@@ -322,9 +322,9 @@ def test_a_reset_target_holds_no_region_for_a_transfer_that_its_reset_ended(make
     for _ in range(20):
         world.turn()
     world.down()
-    (window,) = world.b.engine.windows()
+    (window,) = world.b.engine.windows.all()
     world.b.engine.reset(world.now_ns)
-    world.b.engine.register_window(window)
+    world.b.engine.windows.register(window)
     # The end is told over the first link that is up, whose far end is late; meanwhile the source
     # asks over the other one to go on.
     world.b.ports[1].link_up(77, PeerId("c" * 16, "card0", 1), world.credits, world.now_ns)
@@ -333,7 +333,7 @@ def test_a_reset_target_holds_no_region_for_a_transfer_that_its_reset_ended(make
     world.a.ports[1].link_up(77, PeerId("c" * 16, "card1", 1), world.credits, world.now_ns)
     assert world.finish("t").error == TransferError.REMOTE_RESET
     world.run(lambda: not world.b.engine.active)
-    world.b.engine.unregister_window(window.region_id)
+    world.b.engine.windows.unregister(window.region_id)
 
 
 def test_memory_that_cannot_be_backed_ends_the_transfer(make_world) -> None:

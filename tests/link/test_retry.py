@@ -8,6 +8,7 @@ from collections import deque
 import pytest
 
 from accelhw.link.retry import (
+    ACK_EVERY_FRAMES,
     REPLAY_LIMIT,
     REPLAY_TIMER_MAX_NS,
     REPLAY_TIMER_MIN_NS,
@@ -141,7 +142,7 @@ def test_an_acknowledgement_waits_for_company_but_not_long() -> None:
     receiver.accept(0)
     assert not receiver.ack_due(0)
     assert receiver.ack_due(receiver.deadline_ns() or 0)
-    for _ in range(15):
+    for _ in range(ACK_EVERY_FRAMES - 1):
         receiver.accept(0)
     assert receiver.ack_due(0)
 

@@ -12,6 +12,7 @@ import structlog
 from acceld.errors import InvalidRequest, NotFound, OutOfRange, Refusal, WrongState, suggestion
 from acceld.host.hardware import Hardware
 from acceld.host.notice import Notice
+from acceld.host.paths import require_path
 from acceld.host.regions import Regions, size_text
 from acceld.host.whole import whole
 from acceld.records import Slice, Transfer
@@ -126,6 +127,8 @@ class Transfers:
         target, target_room = self._resolve(target)
         length = self._length(source, source_room, target, target_room, length)
         local, remote = (target, source) if kind is TransferKind.READ else (source, target)
+        if kind is not TransferKind.LOCAL:
+            require_path(self._hardware.now.welcome.cards, local.card, remote.card)
         transfer = Transfer(
             source,
             target,

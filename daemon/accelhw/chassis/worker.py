@@ -26,9 +26,10 @@ from accelhw.chassis.loop import Loop
 from accelhw.chassis.process import die_with_parent, sleep_exactly
 from accelhw.device.card import RESET_NS, Card
 from accelhw.device.diag import LinkTest
-from accelhw.device.dma import EngineRefusal, TransferEngine
+from accelhw.device.dma import TransferEngine
 from accelhw.device.hbm import Hbm
 from accelhw.device.port import Port
+from accelhw.device.refusal import EngineRefusal
 from accelhw.interface.channel import ChannelClosed, LoopChannel
 from accelhw.interface.messages import (
     AcknowledgeTransfer,
@@ -76,7 +77,7 @@ TICK_NS = 1_000_000_000  # of the worker: optics, heat and counters of all its l
 BEATS_PER_SHOW = 2  # with nothing new, a card's rows are written at every second beat
 SHOW_NS = 20_000_000  # the shortest time between two writes of a card's rows
 PROGRESS_NS = 100_000_000
-STREAM_FRAMES = 3  # received at once: a stream, not a message and its answer
+STREAM_BYTES = 1 << 17  # landed at once: a stream, of which more is sure to come
 UNSENT_MAX = 1 << 20  # bytes; a chassis that lags so far gets no more progress, only facts
 
 SEVERITIES = {
@@ -99,22 +100,22 @@ class PortRunner:
 
     def on_readable(self, now_ns: int) -> None:
         counters = self.port.counters
-        before = counters.rx_frames
+        before = counters.rx_payload_bytes
         self.port.on_readable(now_ns)
         self._pump(now_ns)
-        if counters.rx_frames - before >= STREAM_FRAMES or self.port.data.awaits_credit:
+        if counters.rx_payload_bytes - before >= STREAM_BYTES:
             self._loop.moderate()
-        self._card.settle(now_ns)
+        self._card.settle(now_ns, self)
 
     def on_writable(self, now_ns: int) -> None:
         self._pump(now_ns)
-        self._card.settle(now_ns)
+        self._card.settle(now_ns, self)
 
     def work(self, now_ns: int) -> bool:
         """A turn of sending, asked for with Loop.soon."""
         more = self.port.pump(now_ns)
         self._after_pump()
-        self._card.settle(now_ns)
+        self._card.settle(now_ns, self)
         return more
 
     def _pump(self, now_ns: int) -> None:
@@ -140,7 +141,7 @@ class PortRunner:
         if deadline_ns is not None and deadline_ns <= now_ns:
             self.port.on_deadline(now_ns)
             self._pump(now_ns)
-        self._card.settle(now_ns)
+        self._card.settle(now_ns, self)
 
 
 class CardRunner:
@@ -178,7 +179,7 @@ class CardRunner:
         self._runners = [PortRunner(self._loop, port, self) for port in self.card.ports]
         self._by_data = {id(runner.port.data): runner for runner in self._runners}
         for window in start.windows:
-            self.card.memory.register_window(window)
+            self.card.memory.windows.register(window)
         for fault in start.faults:
             self.card.faults.resume(fault)
         beat_ns = monotonic_ns() + index * BEAT_NS // 16 % BEAT_NS
@@ -231,8 +232,9 @@ class CardRunner:
 
     # ---- the loop ----
 
-    def settle(self, now_ns: int) -> None:
-        """After anything happened on this card: send, report, show, and set the clock."""
+    def settle(self, now_ns: int, runner: PortRunner | None = None) -> None:
+        """After anything happened on this card, or on the port alone: send, report, show, and set
+        the clock."""
         memory = self.card.memory
         while memory.ready:
             self._loop.soon(self._by_data[id(memory.ready.pop())].work)
@@ -243,8 +245,8 @@ class CardRunner:
         if self._dirty and not self._show_armed:
             self._show_armed = True
             self._loop.call_at(max(now_ns, self._shown_ns + SHOW_NS), self._show)
-        for runner in self._runners:
-            runner.arm()
+        for each in self._runners if runner is None else (runner,):
+            each.arm()
         if self.has_progress:
             self._worker.watch_progress(now_ns)
         if memory.busy:
@@ -253,6 +255,10 @@ class CardRunner:
         if deadline_ns is not None and (self._armed_ns is None or deadline_ns < self._armed_ns):
             self._armed_ns = deadline_ns
             self._loop.call_at(deadline_ns, self._on_alarm)
+        if runner is None:
+            self._arm_faults()
+
+    def _arm_faults(self) -> None:
         fault_ns = self.card.faults.next_deadline_ns()
         if fault_ns is not None and (
             self._fault_armed_ns is None or fault_ns < self._fault_armed_ns
@@ -445,11 +451,11 @@ class CardRunner:
             case SetChannelMap():
                 card.set_channel_map(command.entries, now_ns)
             case RegisterWindow():
-                memory.register_window(
+                memory.windows.register(
                     MemoryWindow(command.region_id, command.key, command.base, command.length)
                 )
             case UnregisterWindow():
-                memory.unregister_window(command.region_id)
+                memory.windows.unregister(command.region_id)
             case StartTransfer():
                 memory.start(command, now_ns)
             case CancelTransfer():

@@ -47,7 +47,7 @@ class Card:
         self.ecc = Ecc(name, hbm.size_bytes, profile.hbm_stacks, seed)
         self.memory.bad_address = self.ecc.bad_address
         self.faults = CardFaults(
-            name, profile, self.ports, self.ecc, self.memory.windows, self._around
+            name, profile, self.ports, self.ecc, self.memory.windows.all, self._around
         )
         self.channel_map = tuple(channel_map)
         self.row = card_row
@@ -70,11 +70,11 @@ class Card:
 
     def reset(self, now_ns: int) -> None:
         """Links down and transfers ended; HBM and windows stay. `power_on` must follow."""
-        windows = self.memory.windows()
+        windows = self.memory.windows.all()
         self.memory.reset(now_ns)
         self._remap_rows()
         for window in windows:
-            self.memory.register_window(window)
+            self.memory.windows.register(window)
         for port in self.ports:
             port.halt(now_ns)
         self.resets += 1
@@ -110,7 +110,7 @@ class Card:
         causes = self.faults.card_causes
         extra_sbe, extra_dbe = (causes.get(f"hbm_{kind}_per_s", 0.0) for kind in ("sbe", "dbe"))
         double_errors = self.ecc.advance(now_ns, extra_sbe, extra_dbe)
-        for row in self.ecc.draw_rows(double_errors, self.memory.windows()):
+        for row in self.ecc.draw_rows(double_errors, self.memory.windows.all()):
             self.faults.strike_row(row)
 
     def set_channel_map(self, entries: Sequence[ChannelMapEntry], now_ns: int) -> None:

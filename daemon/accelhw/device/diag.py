@@ -8,7 +8,6 @@ from dataclasses import replace
 
 import numpy as np
 
-from accelhw.device.dma import EngineRefusal
 from accelhw.device.engine import generator
 from accelhw.device.measure import (
     ErrorCount,
@@ -20,6 +19,7 @@ from accelhw.device.measure import (
     Timed,
 )
 from accelhw.device.port import Port
+from accelhw.device.refusal import EngineRefusal
 from accelhw.interface.messages import DiagInfo, StartDiag
 from accelhw.model.diag import (
     CHECKERS,

@@ -12,13 +12,16 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from accelhw.device.dataport import DataPort
-from accelhw.device.hbm import COPY_BYTES, Hbm
+from accelhw.device.hbm import Hbm
+from accelhw.device.job import Job, Model
+from accelhw.device.localcopy import LocalCopy
 from accelhw.device.push import Cut, Push, chunk_bytes_for
+from accelhw.device.refusal import EngineRefusal
 from accelhw.device.sink import Landing, Sink
+from accelhw.device.windows import Windows
 from accelhw.interface.messages import StartTransfer, TransferInfo
-from accelhw.model.region import MemoryWindow
 from accelhw.model.transfer import TransferError, TransferKind, TransferState
-from accelhw.wire.checksum import crc32c, crc32c_combine
+from accelhw.wire.checksum import crc32c
 from accelhw.wire.message import (
     MAX_ID_BYTES,
     Accept,
@@ -42,15 +45,6 @@ class _Unreadable(Exception):
     """HBM that cannot be read; the message says where and what helps."""
 
 
-class EngineRefusal(Exception):
-    """A command that cannot be done; `code` is one of COMPLETION_ERRORS."""
-
-    def __init__(self, code: str, detail: str) -> None:
-        super().__init__(f"{code}: {detail}")
-        self.code = code
-        self.detail = detail
-
-
 @dataclass(frozen=True, slots=True)
 class EngineEvent:
     """Of a commanded transfer; `kind` is one of the TRANSFER_ kinds of accelhw.model.event."""
@@ -67,46 +61,6 @@ class EngineCounters:
     bus_written_bytes: int = 0
     transfers_done: int = 0
     transfers_failed: int = 0
-
-
-@dataclass(slots=True)
-class _Window:
-    window: MemoryWindow
-    users: int = 0
-
-
-@dataclass(slots=True)
-class _Local:
-    """A copy inside the card. An overlap is copied from the end that is not overwritten first."""
-
-    source: int
-    target: int
-    length: int
-    moved: int = 0
-    crc: int = 0
-
-
-@dataclass(slots=True)
-class _Job:
-    """A transfer that this card's driver commanded."""
-
-    command: StartTransfer
-    state: TransferState
-    started_ns: int  # wall clock
-    running_since_ns: int | None = None
-    ran_ns: int = 0
-    ended_ns: int = 0
-    links: tuple[str, ...] = ()
-    good_bytes: int = 0
-    first_gap_offset: int = 0
-    replayed_frames: int = 0
-    crc: int | None = None
-    error: TransferError = TransferError.NONE
-    detail: str = ""
-
-
-# (modelled ns, modelled PCIe ns) of a TransferKind, so many bytes, over these ports.
-Model = Callable[[int, int, tuple[str, ...]], tuple[int, int]]
 
 
 # The first address of a range of HBM that cannot be read, None if all of it can.
@@ -143,70 +97,18 @@ class TransferEngine:
         self.bad_address: BadAddress = _no_bad_address
         self._model = model
         self._wall_ns = wall_ns
-        self._windows: dict[int, _Window] = {}
-        self._used: dict[str, list[_Window]] = {}  # by transfer: windows in use
+        self.windows = Windows(card, hbm.size_bytes)
         self._ports: dict[str, list[DataPort]] = {}  # by peer card: up
-        self._jobs: dict[str, _Job] = {}
+        self._jobs: dict[str, Job] = {}
         self._pushes: dict[str, Push] = {}
         self._turns: dict[str, deque[Push]] = {}  # by peer card: whose chunk is next
         self._sinks: dict[str, Sink] = {}
-        self._locals: OrderedDict[str, _Local] = OrderedDict()
+        self._locals: OrderedDict[str, LocalCopy] = OrderedDict()
         self._scans: deque[Push] = deque()  # whose source must be read for a CRC
         self._ended: OrderedDict[str, Done | End] = OrderedDict()
         self._unsaid: dict[str, list[End]] = {}  # by peer card: for when a link is up
         self._next_stream = 1
         self._events: list[EngineEvent] = []
-
-    # ---- windows ----
-
-    def register_window(self, window: MemoryWindow) -> None:
-        """Raises EngineRefusal EXISTS or OUT_OF_RANGE. The same window again is fine."""
-        known = self._windows.get(window.region_id)
-        if known is not None:
-            if known.window == window:
-                return
-            raise EngineRefusal("EXISTS", f"window {window.region_id} is another range")
-        end = window.base + window.length
-        if window.base < 0 or window.length <= 0 or end > self.hbm.size_bytes:
-            raise EngineRefusal("OUT_OF_RANGE", f"HBM has {self.hbm.size_bytes} bytes")
-        self._windows[window.region_id] = _Window(window)
-
-    def unregister_window(self, region_id: int) -> None:
-        """Raises EngineRefusal UNKNOWN_REGION or BUSY."""
-        known = self._windows.get(region_id)
-        if known is None:
-            raise EngineRefusal("UNKNOWN_REGION", f"no window {region_id} on {self.card}")
-        if known.users:
-            raise EngineRefusal("BUSY", f"window {region_id} is used by {known.users} transfer(s)")
-        del self._windows[region_id]
-
-    def windows(self) -> tuple[MemoryWindow, ...]:
-        return tuple(known.window for known in self._windows.values())
-
-    def _hold(self, transfer_id: str, region_id: int) -> None:
-        known = self._windows[region_id]
-        known.users += 1
-        self._used.setdefault(transfer_id, []).append(known)
-
-    def _release(self, transfer_id: str) -> None:
-        for known in self._used.pop(transfer_id, ()):
-            known.users -= 1
-
-    def _remote_fault(
-        self, region_id: int, key: int, offset: int, length: int
-    ) -> tuple[TransferError, str] | None:
-        """Why a far card may not use this range; None if it may."""
-        known = self._windows.get(region_id)
-        if known is None:
-            return TransferError.REMOTE_NO_REGION, f"{self.card} has no region {region_id}"
-        if known.window.key != key:
-            return TransferError.REMOTE_BAD_KEY, f"wrong key for region {region_id} of {self.card}"
-        if length <= 0 or offset + length > known.window.length:
-            return (
-                TransferError.REMOTE_OUT_OF_RANGE,
-                f"bytes {offset} to {offset + length} of a region of {known.window.length}",
-            )
-        return None
 
     # ---- commands ----
 
@@ -217,22 +119,13 @@ class TransferEngine:
             raise EngineRefusal("BAD_STATE", f"a transfer id has 1 to {MAX_ID_BYTES} bytes")
         if name in self._jobs or name in self._pushes or name in self._sinks:
             raise EngineRefusal("EXISTS", f"transfer {name} is known here")
-        local = self._windows.get(command.local_region_id)
-        if local is None:
-            raise EngineRefusal(
-                "UNKNOWN_REGION", f"no window {command.local_region_id} on {self.card}"
-            )
         length, offset = command.length, command.local_offset
-        if length <= 0 or offset < 0 or offset + length > local.window.length:
-            raise EngineRefusal(
-                "OUT_OF_RANGE",
-                f"bytes {offset} to {offset + length} of a region of {local.window.length}",
-            )
+        local = self.windows.local(command.local_region_id, offset, length)
         if command.remote_offset < 0:
             raise EngineRefusal("OUT_OF_RANGE", f"remote offset {command.remote_offset}")
-        base = local.window.base + offset
+        base = local.base + offset
         deadline_ns = max(0, int(command.deadline_s * 1e9))
-        job = _Job(command, TransferState.QUEUED, self._wall_ns())
+        job = Job(command, self._wall_ns())
         match command.kind:
             case TransferKind.LOCAL:
                 self._start_local(command, base)
@@ -258,15 +151,15 @@ class TransferEngine:
                 )  # fmt: skip
             case _:
                 raise EngineRefusal("BAD_STATE", f"transfer kind {command.kind}")
-        self._hold(name, command.local_region_id)
+        self.windows.hold(name, command.local_region_id)
         self._jobs[name] = job
         self._report("TRANSFER_STARTED", name)
         if command.kind == TransferKind.LOCAL:
-            self._run(job, now_ns)
+            job.run(now_ns)
             return
         ports = self._ports.get(command.remote_card, [])
         if ports:
-            self._run(job, now_ns)
+            job.run(now_ns)
         else:
             self._unlink(name, now_ns)
         if ports and command.kind == TransferKind.READ:
@@ -281,7 +174,7 @@ class TransferEngine:
         self._events = [event for event in self._events if event.kind != "TRANSFER_STARTED"]
 
     def _start_local(self, command: StartTransfer, base: int) -> None:
-        fault = self._remote_fault(
+        fault = self.windows.remote_fault(
             command.remote_region_id, command.remote_key, command.remote_offset, command.length
         )
         if fault is not None:
@@ -290,9 +183,9 @@ class TransferEngine:
                 TransferError.REMOTE_OUT_OF_RANGE: "OUT_OF_RANGE",
             }.get(fault[0], "BAD_STATE")
             raise EngineRefusal(code, fault[1])
-        target = self._windows[command.remote_region_id].window.base + command.remote_offset
-        self._locals[command.transfer_id] = _Local(base, target, command.length)
-        self._hold(command.transfer_id, command.remote_region_id)
+        target = self.windows[command.remote_region_id].base + command.remote_offset
+        self._locals[command.transfer_id] = LocalCopy(base, target, command.length)
+        self.windows.hold(command.transfer_id, command.remote_region_id)
 
     def cancel(self, transfer_id: str, now_ns: int) -> None:
         """Ends it here at once and tells the far card. Raises EngineRefusal UNKNOWN_TRANSFER."""
@@ -320,7 +213,7 @@ class TransferEngine:
             mine = name in self._jobs
             error = TransferError.CARD_RESET if mine else TransferError.REMOTE_RESET
             self._fail(name, error, f"{self.card} was reset", now_ns, True)
-        self._windows.clear()
+        self.windows.clear()
 
     # ---- reports ----
 
@@ -359,33 +252,9 @@ class TransferEngine:
         job = self._jobs[name]
         if not job.state.ended:
             self._measure(name, job)
-        command = job.command
-        ran_ns = job.ran_ns
-        if job.running_since_ns is not None and now_ns is not None:
-            ran_ns += now_ns - job.running_since_ns
-        modelled_ns, pcie_ns = self._model(command.kind, command.length, job.links)
-        return TransferInfo(
-            transfer_id=name,
-            kind=int(command.kind),
-            state=int(job.state),
-            local_card=self.card,
-            remote_card=command.remote_card,
-            total_bytes=command.length,
-            good_bytes=job.good_bytes,
-            first_gap_offset=job.first_gap_offset,
-            links=job.links,
-            started_ns=job.started_ns,
-            ended_ns=job.ended_ns,
-            wall_ns=ran_ns,
-            modelled_ns=modelled_ns,
-            modelled_pcie_ns=pcie_ns,
-            crc32c=job.crc,
-            replayed_frames=job.replayed_frames,
-            error=int(job.error),
-            error_detail=job.detail,
-        )
+        return job.info(self._model, now_ns)
 
-    def _measure(self, name: str, job: _Job) -> None:
+    def _measure(self, name: str, job: Job) -> None:
         part = self._pushes.get(name) or self._sinks.get(name)
         if part is not None:
             job.good_bytes = part.good_bytes
@@ -395,7 +264,7 @@ class TransferEngine:
         elif name in self._locals:
             local = self._locals[name]
             job.good_bytes = local.moved
-            job.first_gap_offset = 0 if local.target > local.source else local.moved
+            job.first_gap_offset = local.first_gap_offset
 
     def _report(self, kind: str, name: str, now_ns: int | None = None) -> None:
         self._events.append(EngineEvent(kind, self._info(name, now_ns)))
@@ -420,26 +289,18 @@ class TransferEngine:
     def _wake(self, peer: str) -> None:
         self.ready.update(self._ports.get(peer, ()))
 
-    def _run(self, job: _Job, now_ns: int) -> None:
-        job.state = TransferState.RUNNING
-        job.running_since_ns = now_ns
-
     def _unlink(self, name: str, now_ns: int) -> None:
         """No link joins the cards now: the deadline runs."""
         part = self._pushes.get(name) or self._sinks[name]
         part.unlinked_since_ns = now_ns
         job = self._jobs.get(name)
         if job is not None:
-            if job.running_since_ns is not None:
-                job.ran_ns += now_ns - job.running_since_ns
-                job.running_since_ns = None
-            job.state = TransferState.WAITING
+            job.wait(now_ns)
             self._report("TRANSFER_WAITING", name)
 
     def _note_link(self, name: str, port: DataPort) -> None:
-        job = self._jobs.get(name)
-        if job is not None and port.name not in job.links:
-            job.links = (*job.links, port.name)
+        if name in self._jobs:
+            self._jobs[name].note_link(port.name)
 
     def _drop(self, name: str) -> None:
         """Forget the moving parts of a transfer."""
@@ -458,20 +319,15 @@ class TransferEngine:
                 for stream in [s for s, bound in port.streams.items() if bound is sink]:
                     del port.streams[stream]
         self._locals.pop(name, None)
-        self._release(name)
+        self.windows.release(name)
 
     def _end(self, name: str, state: TransferState, now_ns: int) -> None:
         job = self._jobs.get(name)
         if job is not None:
             self._measure(name, job)
-            if job.running_since_ns is not None:
-                job.ran_ns += now_ns - job.running_since_ns
-                job.running_since_ns = None
-            job.state = state
-            job.ended_ns = self._wall_ns()
+            job.end(state, now_ns, self._wall_ns())
             if state is TransferState.DONE:
                 self.counters.transfers_done += 1
-                job.good_bytes = job.first_gap_offset = job.command.length
             else:
                 self.counters.transfers_failed += 1
         self._drop(name)
@@ -524,7 +380,7 @@ class TransferEngine:
                 if job is not None or isinstance(part, Push):
                     part.unlinked_since_ns = None  # a passive sink's clock stops at the next Open
                 if job is not None:
-                    self._run(job, now_ns)
+                    job.run(now_ns)
                     self._report("TRANSFER_RESUMED", part.transfer_id, now_ns)
                     if isinstance(part, Sink):
                         self._ask(part, port)
@@ -764,7 +620,7 @@ class TransferEngine:
                 return
             if sink is None:
                 assert port.peer is not None
-                window = self._windows[message.region_id].window
+                window = self.windows[message.region_id]
                 sink = self._sinks[name] = Sink(
                     name,
                     message.kind,
@@ -774,7 +630,7 @@ class TransferEngine:
                     message.chunk_bytes,
                     message.deadline_ms * 1_000_000 + PASSIVE_GRACE_NS,
                 )
-                self._hold(name, message.region_id)
+                self.windows.hold(name, message.region_id)
         sink.unlinked_since_ns = None
         if sink.chunk_bytes != message.chunk_bytes:
             sink.start(message.chunk_bytes)
@@ -796,7 +652,9 @@ class TransferEngine:
         self._wake(push.peer)
 
     def _open_fault(self, message: Open, sink: Sink | None) -> tuple[TransferError, str] | None:
-        fault = self._remote_fault(message.region_id, message.key, message.offset, message.length)
+        fault = self.windows.remote_fault(
+            message.region_id, message.key, message.offset, message.length
+        )
         if fault is not None:
             return fault
         if message.kind != TransferKind.WRITE:
@@ -807,7 +665,7 @@ class TransferEngine:
             if self.passive_transfers() >= PASSIVE_MAX:
                 return TransferError.TOO_MANY, f"{PASSIVE_MAX} transfers are open at {self.card}"
             return None
-        base = self._windows[message.region_id].window.base + message.offset
+        base = self.windows[message.region_id].base + message.offset
         if sink.kind != message.kind or sink.base != base or sink.total_bytes != message.length:
             return TransferError.REMOTE_OUT_OF_RANGE, "opened before with another range"
         return None
@@ -818,7 +676,9 @@ class TransferEngine:
             return
         assert port.peer is not None
         name = message.transfer_id
-        fault = self._remote_fault(message.region_id, message.key, message.offset, message.length)
+        fault = self.windows.remote_fault(
+            message.region_id, message.key, message.offset, message.length
+        )
         if fault is None and (name in self._pushes or name in self._jobs):
             fault = TransferError.TOO_MANY, "another transfer has this id"
         if fault is None and self.passive_transfers() >= PASSIVE_MAX:
@@ -826,7 +686,7 @@ class TransferEngine:
         if fault is not None:
             self._say(port, End(name, int(fault[0]), fault[1]))
             return
-        base = self._windows[message.region_id].window.base + message.offset
+        base = self.windows[message.region_id].base + message.offset
         self._add_push(
             Push(
                 name,
@@ -838,7 +698,7 @@ class TransferEngine:
                 message.deadline_ms * 1_000_000 + PASSIVE_GRACE_NS,
             )
         )
-        self._hold(name, message.region_id)
+        self.windows.hold(name, message.region_id)
 
     def _on_finish(self, port: DataPort, message: Finish, sink: Sink | None, now_ns: int) -> None:
         name = message.transfer_id
@@ -871,35 +731,25 @@ class TransferEngine:
             name, local = next(iter(self._locals.items()))
             self._locals.move_to_end(name)
             try:
-                self._copy_slice(local)
+                start, length = local.next_slice
+                self._check_readable(local.source + start, length)
+                self._count_bus(local.step(self.hbm))
             except _Unreadable as error:
                 self._fail(name, TransferError.HBM_ERROR, str(error), now_ns, False)
                 continue
             except OSError as error:
                 self._fail(name, TransferError.MEMORY_FAULT, str(error), now_ns, False)
                 continue
-            if local.moved == local.length:
+            if local.done:
                 # The turn's own time counts: a small copy begins and ends in it.
                 self._done(name, local.crc, now_ns + self._wall_ns() - began_ns)
         if self._scans:
             self._scan(self._scans[0])
         return self.busy
 
-    def _copy_slice(self, local: _Local) -> None:
-        length = min(COPY_BYTES, local.length - local.moved)
-        if local.target > local.source:  # an overlap must be copied from its end
-            start = local.length - local.moved - length
-            self._check_readable(local.source + start, length)
-            crc = self.hbm.copy(local.source + start, local.target + start, length)
-            local.crc = crc32c_combine(crc, local.crc, local.moved)
-        else:
-            start = local.moved
-            self._check_readable(local.source + start, length)
-            crc = self.hbm.copy(local.source + start, local.target + start, length)
-            local.crc = crc32c_combine(local.crc, crc, length)
-        local.moved += length
-        self.counters.bus_read_bytes += length
-        self.counters.bus_written_bytes += length
+    def _count_bus(self, copied_bytes: int) -> None:
+        self.counters.bus_read_bytes += copied_bytes
+        self.counters.bus_written_bytes += copied_bytes
 
     def _check_readable(self, start: int, length: int) -> None:
         """Raises _Unreadable."""

@@ -315,8 +315,8 @@ class OpticalEngine:
 
     def lock_deadline_ns(self) -> int | None:
         """When FEC meets three uncorrectable codewords in a row, if light stays as it is."""
-        due = float(self.bank.counters.lock_due_ns[self.port])
-        return None if np.isinf(due) else int(due)
+        due_ns = self.bank.counters.lock_due_ns.item(self.port)
+        return None if due_ns == math.inf else int(due_ns)
 
     def lost_lock(self, now_ns: int) -> bool:
         """Whether FEC lost its lock since the last time; then the link must come up anew."""

@@ -13,9 +13,9 @@ import msgspec
 import numpy as np
 
 from accelhw.device.aim import loss_to_ber_db
-from accelhw.device.dma import EngineRefusal
 from accelhw.device.ecc import ROW_BYTES, Ecc, RowState
 from accelhw.device.port import Port
+from accelhw.device.refusal import EngineRefusal
 from accelhw.fault.catalogue import CATALOGUE
 from accelhw.fault.injector import ActiveFault, Injector
 from accelhw.fault.request import FaultRefused, FaultRequest, check_amounts, incoming_db

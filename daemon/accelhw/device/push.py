@@ -12,15 +12,16 @@ if TYPE_CHECKING:
     from accelhw.device.dataport import DataPort
 
 CHUNK_BYTES_MIN = 1 << 20
-CHUNKS_FEW = 64  # for more of them, larger ones cost less: a chunk is dealt with once at each end
-CHUNK_BYTES_USUAL = 4 << 20
+CHUNK_BYTES_USUAL = 16 << 20  # at most, but for what is so large that MAX_CHUNKS would not do
+CHUNKS_USUAL = 64  # for more of them, larger ones cost less: a chunk is dealt with once at each end
 TODO, LEAVING, ARRIVED = range(3)
 
 
 def chunk_bytes_for(total_bytes: int) -> int:
     """The chunk of a transfer: a power of two, so that at most MAX_CHUNKS of them make it up."""
-    few = total_bytes <= CHUNKS_FEW * CHUNK_BYTES_MIN
-    chunk_bytes = CHUNK_BYTES_MIN if few else CHUNK_BYTES_USUAL
+    chunk_bytes = CHUNK_BYTES_MIN
+    while chunk_bytes < CHUNK_BYTES_USUAL and chunk_bytes * CHUNKS_USUAL < total_bytes:
+        chunk_bytes *= 2
     while chunk_bytes * MAX_CHUNKS < total_bytes:
         chunk_bytes *= 2
     return chunk_bytes

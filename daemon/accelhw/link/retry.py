@@ -17,7 +17,7 @@ _HALF = 1 << 31
 REPLAY_TIMER_MIN_NS = 30_000_000  # a busy host may not schedule the far end for so long
 REPLAY_TIMER_MAX_NS = 250_000_000
 REPLAY_LIMIT = 16  # replays of the same frame before the link must train again
-ACK_EVERY_FRAMES = 16
+ACK_EVERY_FRAMES = 32
 ACK_DELAY_NS = 1_000_000
 
 Record = TypeVar("Record")
@@ -110,10 +110,14 @@ class RetrySender(Generic[Record]):
 
     def take(self) -> Record:
         """Forget the oldest record: it arrived."""
-        self.base = (self.base + 1) & SEQUENCE_MASK
-        if self._cursor:
-            self._cursor -= 1
-        return self.records.popleft()
+        return self.take_run(1)[0]
+
+    def take_run(self, count: int) -> list[Record]:
+        """Forget so many of the oldest: they arrived."""
+        self.base = (self.base + count) & SEQUENCE_MASK
+        self._cursor = max(0, self._cursor - count)
+        take = self.records.popleft
+        return [take() for _ in range(count)]
 
     def nacked(self, now_ns: int) -> None:
         """The far end misses the oldest record (acknowledge first)."""
@@ -194,11 +198,16 @@ class RetryReceiver:
 
     def accept(self, now_ns: int) -> None:
         """The expected frame is good."""
-        self.expected = (self.expected + 1) & SEQUENCE_MASK
-        self._asked = False
-        if not self.owed:
-            self._ack_due_ns = now_ns + ACK_DELAY_NS
-        self.owed += 1
+        self.accept_run(1, now_ns)
+
+    def accept_run(self, frames: int, now_ns: int) -> None:
+        """So many frames, as expected one after the other, are good."""
+        if frames:
+            self.expected = (self.expected + frames) & SEQUENCE_MASK
+            self._asked = False
+            if not self.owed:
+                self._ack_due_ns = now_ns + ACK_DELAY_NS
+            self.owed += frames
 
     def refuse(self) -> None:
         """The expected frame came but is damaged: ask for it, each time it comes so."""

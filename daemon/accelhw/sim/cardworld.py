@@ -132,7 +132,7 @@ class CardWorld:
             seed=self.seed,
             around=self,
         )
-        card.memory.register_window(MemoryWindow(REGION, KEY, 0, HBM_BYTES))
+        card.memory.windows.register(MemoryWindow(REGION, KEY, 0, HBM_BYTES))
         return card
 
     def _transport(self, index: int) -> Transport:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from accelhw.device.dma import EngineRefusal
+from accelhw.device.refusal import EngineRefusal
 from accelhw.fault.catalogue import CATALOGUE
 from accelhw.fault.scenario import DIRT, REPLUG, Action, Level, Scenario, Subject, Targets
 from accelhw.fault.scenariofigures import BY_NAME

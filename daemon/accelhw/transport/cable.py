@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from accelhw.model.config import Fibre
 from accelhw.transport.base import Transport
+from accelhw.transport.direct import Direct, OffersDirect
 from accelhw.wire.carrier import CarrierMessage, LaneLight
 from accelhw.wire.checksum import crc32c
 from accelhw.wire.frame import (
@@ -135,6 +136,10 @@ class Cable:
 
     def fileno(self) -> int:
         return self._inner.fileno()
+
+    def direct(self) -> Direct | None:
+        """As the transport's own: data has no lane to be crossed."""
+        return self._inner.direct() if isinstance(self._inner, OffersDirect) else None
 
     def send(self, parts: Sequence[Buffer]) -> bool:
         head = memoryview(parts[0])

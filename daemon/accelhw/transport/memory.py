@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from accelhw.transport.base import InterfaceDown
+from accelhw.transport.direct import Direct, no_room, on_socket
 from accelhw.wire.frame import HEADER_BYTES, MAX_MTU
 
 if TYPE_CHECKING:
@@ -19,7 +20,6 @@ SOCKET_FRAMES = 32  # the socket pair pushes back by itself; this only bounds wh
 _PEEK = socket.MSG_PEEK | socket.MSG_TRUNC | socket.MSG_DONTWAIT
 _SO_SNDBUFFORCE = 32
 _SEND_BUFFER_BYTES = 4 << 20
-_GONE = frozenset({errno.EPIPE, errno.ECONNRESET, errno.ENOTCONN})
 
 
 def open_memory_pair() -> tuple[int, int]:
@@ -53,25 +53,16 @@ class MemoryTransport:
     def send(self, parts: Sequence[Buffer]) -> bool:
         try:
             os.writev(self._fd, parts)
-        except (BlockingIOError, InterruptedError):
-            return False
         except OSError as error:
-            if error.errno == errno.ENOBUFS:
-                return False
-            if error.errno in _GONE:
-                raise InterfaceDown(error.errno, error.strerror) from None
-            raise
+            return not no_room(error)
         return True
 
     def peek(self) -> memoryview | None:
         try:
             self.peeked_bytes = length = self._socket.recv_into(self._head, HEADER_BYTES, _PEEK)
-        except BlockingIOError:
-            return None
         except OSError as error:
-            if error.errno in _GONE:
-                raise InterfaceDown(error.errno, error.strerror) from None
-            raise
+            no_room(error)
+            return None
         if length == 0:
             raise InterfaceDown(errno.EPIPE, "the far end of the socket pair is closed")
         return self._head if length >= HEADER_BYTES else self._head[:length]
@@ -79,6 +70,9 @@ class MemoryTransport:
     def receive_into(self, parts: Sequence[memoryview]) -> int:
         os.readv(self._fd, parts)
         return self.peeked_bytes
+
+    def direct(self) -> Direct:
+        return on_socket(self._socket)
 
     def discard(self) -> None:
         self._socket.recv_into(self._head, 1, socket.MSG_DONTWAIT)

@@ -2,26 +2,23 @@
 
 from __future__ import annotations
 
-import errno
 import os
 import socket
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from accelhw.transport.base import InterfaceDown
+from accelhw.transport.direct import Direct, no_room, on_socket
 from accelhw.wire.frame import ETHERNET_BYTES, ETHERTYPE, HEADER_BYTES
 
 if TYPE_CHECKING:
     from typing_extensions import Buffer
 
-RECEIVE_BUFFER_BYTES = 8 << 20  # asked for; what the kernel granted decides the credits
+RECEIVE_BUFFER_BYTES = 16 << 20  # asked for; what the kernel granted decides the credits
 _SOL_PACKET = 263
 _PACKET_IGNORE_OUTGOING = 23
 _SO_SNDBUFFORCE = 32
 _SO_RCVBUFFORCE = 33
 _PEEK = socket.MSG_PEEK | socket.MSG_TRUNC | socket.MSG_DONTWAIT
-_GONE = frozenset({errno.ENETDOWN, errno.ENXIO, errno.ENODEV})
-_FULL = frozenset({errno.EAGAIN, errno.ENOBUFS, errno.ENOMEM})
 _SKB_BYTES = 1024  # socket buffer and shared info, with some to spare
 _PIECE_BYTES = 32768  # the kernel builds large frames from pieces of this size
 
@@ -79,27 +76,23 @@ class PacketTransport:
             # Leaner than sendmsg(), which builds and reads an address for each frame.
             os.writev(self._fd, parts)
         except OSError as error:
-            if error.errno in _FULL:
-                return False
-            if error.errno in _GONE:
-                raise InterfaceDown(error.errno, error.strerror) from None
-            raise
+            return not no_room(error)
         return True
 
     def peek(self) -> memoryview | None:
         try:
             self.peeked_bytes = length = self._socket.recv_into(self._head, HEADER_BYTES, _PEEK)
-        except BlockingIOError:
-            return None
         except OSError as error:
-            if error.errno in _GONE:
-                raise InterfaceDown(error.errno, error.strerror) from None
-            raise
+            no_room(error)
+            return None
         return self._head if length >= HEADER_BYTES else self._head[:length]
 
     def receive_into(self, parts: Sequence[memoryview]) -> int:
         os.readv(self._fd, parts)
         return self.peeked_bytes
+
+    def direct(self) -> Direct:
+        return on_socket(self._socket)
 
     def discard(self) -> None:
         self._socket.recv_into(self._head, 1, socket.MSG_DONTWAIT)

@@ -10,7 +10,7 @@ import struct
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from accelhw.transport.base import InterfaceDown
+from accelhw.transport.direct import no_room
 from accelhw.wire.frame import HEADER_BYTES, MAX_MTU
 
 if TYPE_CHECKING:
@@ -21,8 +21,6 @@ _TUNSETIFF = 0x400454CA
 _IFF_TAP = 0x0002
 _IFF_NO_PI = 0x1000
 _SCRATCH_BYTES = 1 << 17
-_GONE = frozenset({errno.EIO, errno.ENETDOWN, errno.EBADFD, errno.ENODEV})
-_FULL = frozenset({errno.EAGAIN, errno.ENOBUFS, errno.ENOMEM})
 
 
 def open_tap(name: str) -> int:
@@ -71,23 +69,16 @@ class TapTransport:
         try:
             os.writev(self._fd, parts)
         except OSError as error:
-            if error.errno in _FULL:
-                return False
-            if error.errno in _GONE:
-                raise InterfaceDown(error.errno, error.strerror) from None
-            raise
+            return not no_room(error)
         return True
 
     def peek(self) -> memoryview | None:
         if not self._frame:
             try:
                 self.peeked_bytes = os.readv(self._fd, [self._scratch])
-            except BlockingIOError:
-                return None
             except OSError as error:
-                if error.errno in _GONE:
-                    raise InterfaceDown(error.errno, error.strerror) from None
-                raise
+                no_room(error)
+                return None
             self._frame = True
         return self._scratch[: min(HEADER_BYTES, self.peeked_bytes)]
 

@@ -32,9 +32,12 @@ DEFAULT_SOURCE = bytes.fromhex("02acce1d0000")
 _LAYOUT = struct.Struct("!6s6sHHBBBBHHIIIIQII")
 _FIELDS = struct.Struct("!HBBBBHHIIIIQI")  # all that the header checksum covers
 _CHECKSUM = struct.Struct("!I")
+_END = struct.Struct("!BH")  # flags and length
+_END_AT = 19
 _COVERED = slice(ETHERNET_BYTES, HEADER_BYTES - _CHECKSUM.size)
 _LANE_AT = 18
-_CHECKSUM_AT = HEADER_BYTES - _CHECKSUM.size
+CHECKSUM_AT = HEADER_BYTES - _CHECKSUM.size
+PLACE_AT = 28  # of sequence, ack, stream, offset and payload checksum
 assert _LAYOUT.size == HEADER_BYTES
 
 
@@ -56,8 +59,9 @@ class FrameType(IntEnum):
 
 BARE_DATA = VERSION << 8 | FrameType.DATA
 _DATA = int(FrameType.DATA)
-_pack_fields = _FIELDS.pack_into
-_pack_checksum = _CHECKSUM.pack_into
+# What differs from frame to frame in a run of DATA, for whoever packs it in a loop of their own.
+pack_checksum = _CHECKSUM.pack_into
+pack_place = struct.Struct("!IIIQI").pack_into
 
 
 class FrameFlag(IntFlag):
@@ -107,25 +111,24 @@ class Header(NamedTuple):
 class HeaderWriter:
     """Packs headers into one buffer, again and again, for a port that sends many."""
 
-    __slots__ = ("_covered", "buffer")
+    __slots__ = ("buffer", "covered")
 
     def __init__(self, source: bytes = DEFAULT_SOURCE) -> None:
         self.buffer = bytearray(HEADER_BYTES)
         self.buffer[:ETHERNET_BYTES] = DESTINATION + source + ETHERTYPE.to_bytes(2, "big")
-        self._covered = memoryview(self.buffer)[_COVERED]
+        self.covered = memoryview(self.buffer)[_COVERED]
 
-    def write_data(
-        self, flags: int, length: int, credit: int, epoch: int, sequence: int, ack: int,
-        stream: int, offset: int, payload_crc: int,
-    ) -> bytearray:  # fmt: skip
-        """As `write`, for DATA: a frame of the hot path."""
-        buffer = self.buffer
-        _pack_fields(
-            buffer, ETHERNET_BYTES, MAGIC, VERSION, _DATA, NO_LANE, flags, length, credit, epoch,
-            sequence, ack, stream, offset, payload_crc,
+    def begin_run(self, flags: int, length: int, credit: int, epoch: int) -> None:
+        """Set what a run of DATA frames has in common. The rest is packed by the sender, frame by
+        frame, straight into `buffer`."""
+        _FIELDS.pack_into(
+            self.buffer, ETHERNET_BYTES, MAGIC, VERSION, _DATA, NO_LANE, flags, length, credit,
+            epoch, 0, 0, 0, 0, 0,
         )  # fmt: skip
-        _pack_checksum(buffer, _CHECKSUM_AT, crc32c(self._covered))
-        return buffer
+
+    def end_run(self, flags: int, length: int) -> None:
+        """The run's last frame, which is told apart."""
+        _END.pack_into(self.buffer, _END_AT, flags, length)
 
     def write(
         self, type_: int, lane: int, flags: int, length: int, credit: int, epoch: int,
@@ -137,7 +140,7 @@ class HeaderWriter:
             buffer, ETHERNET_BYTES, MAGIC, VERSION, type_, lane, flags, length, credit, epoch,
             sequence, ack, stream, offset, payload_crc,
         )  # fmt: skip
-        _CHECKSUM.pack_into(buffer, _CHECKSUM_AT, crc32c(self._covered))
+        pack_checksum(buffer, CHECKSUM_AT, crc32c(self.covered))
         return buffer
 
 
@@ -202,13 +205,13 @@ def encode_frame(
 def rewrite_lane(frame: bytearray | memoryview, lane: int) -> None:
     """Change the lane of a frame in place and mend its header checksum, as a crossed cable does."""
     frame[_LANE_AT] = lane
-    _CHECKSUM.pack_into(frame, _CHECKSUM_AT, crc32c(memoryview(frame)[_COVERED]))
+    _CHECKSUM.pack_into(frame, CHECKSUM_AT, crc32c(memoryview(frame)[_COVERED]))
 
 
 def rewrite_payload_crc(frame: bytearray | memoryview, payload_crc: int) -> None:
     """Set the payload checksum in place and mend the header's, for a payload changed on purpose."""
-    _CHECKSUM.pack_into(frame, _CHECKSUM_AT - _CHECKSUM.size, payload_crc)
-    _CHECKSUM.pack_into(frame, _CHECKSUM_AT, crc32c(memoryview(frame)[_COVERED]))
+    _CHECKSUM.pack_into(frame, CHECKSUM_AT - _CHECKSUM.size, payload_crc)
+    _CHECKSUM.pack_into(frame, CHECKSUM_AT, crc32c(memoryview(frame)[_COVERED]))
 
 
 def source_address(port: str) -> bytes:
