@@ -42,8 +42,8 @@ test-system: $(VENV)/.dev ## tests with Prometheus and a booted systemd (root: D
 	@tests/system/install.sh $(VENV)
 	@tools/in-namespace.sh $(BIN)/python -m pytest -m system $(ARGS)
 
-bench: $(VENV)/.dev ## the benchmark table; also build/bench.json
-	@tools/in-namespace.sh $(BIN)/python tools/bench.py $(ARGS)
+bench: $(VENV)/.dev ## questions of speed beside their peers (ONLY=rpc,start; FULL=1); build/bench.json and .svg
+	@tools/in-namespace.sh $(BIN)/python tools/bench.py $(if $(ONLY),--only "$(ONLY)") $(if $(FULL),--full) $(ARGS)
 
 sim: $(VENV)/.dev ## replay one simulated run: make sim SEED=7
 	@$(BIN)/python -m accelhw.sim --seed $(or $(SEED),1) $(ARGS)

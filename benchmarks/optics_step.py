@@ -3,25 +3,24 @@
 One core, one process, links up. An idle fleet only counts; one that warms up follows its lasers; a
 change everywhere computes light, errors, codewords and flags of every lane anew.
 
-    python benchmarks/optics_step.py [--lanes 100000] [--repeats 7] [--json]
+    python benchmarks/optics_step.py [--lanes 100000] [--repeats 5] [--json]
 """
 
 from __future__ import annotations
 
 import argparse
-import json
-import statistics
-import sys
 import time
 from collections.abc import Callable
 
 import numpy as np
+from support.answer import Answer, Figures, Line, run
 
 from accelhw.model.profile import load_profile
 from accelhw.optics.bank import LaneBank
 
 SECOND_NS = 1_000_000_000
 PROFILES = ("oio", "dr8")
+GOAL_MS = 250.0
 
 
 def lit_bank(name: str, lanes: int) -> LaneBank:
@@ -45,55 +44,58 @@ def lit_bank(name: str, lanes: int) -> LaneBank:
     return bank
 
 
-def median_ms(act: Callable[[], object], repeats: int) -> float:
+def cpu_ms(act: Callable[[], object], repeats: int) -> list[float]:
     times = []
     for _ in range(repeats):
         start = time.process_time()
         act()
         times.append((time.process_time() - start) * 1e3)
-    return statistics.median(times)
+    return times
 
 
-def measure(name: str, lanes: int, repeats: int) -> dict[str, float]:
+def measure(options: argparse.Namespace, answer: Answer) -> None:
+    for name in PROFILES:
+        for what, times in steps(name, options.lanes, options.repeats).items():
+            answer.add(
+                Line(
+                    f"{name}, {options.lanes:,} lanes, {what}",
+                    Figures(times, "ms"),
+                    goal=GOAL_MS,
+                    better="less",
+                )
+            )
+
+
+def steps(name: str, lanes: int, repeats: int) -> dict[str, list[float]]:
     bank = lit_bank(name, lanes)
     everyone = np.arange(bank.ports)
+
+    def idle() -> None:
+        bank.step(SECOND_NS)
 
     def change_all() -> None:
         bank.causes.rx_path_loss_db[:] += 0.01
         bank.mark(everyone)
         bank.step(SECOND_NS)
 
-    warming = median_ms(lambda: bank.step(SECOND_NS), repeats)
+    def and_monitors() -> None:
+        bank.step(SECOND_NS)
+        bank.sense()
+
+    warming = cpu_ms(idle, repeats)
     bank.step(7200 * SECOND_NS)
     bank.step(60 * SECOND_NS)
-    idle = median_ms(lambda: bank.step(SECOND_NS), repeats)
-    changed = median_ms(change_all, repeats)
-    noise = median_ms(lambda: (bank.step(SECOND_NS), bank.sense()), repeats) - idle
     return {
-        f"{name}_idle_ms": idle,
-        f"{name}_warming_ms": warming,
-        f"{name}_all_changed_ms": changed,
-        f"{name}_monitors_ms": max(noise, 0.0),
+        "idle": cpu_ms(idle, repeats),
+        "warming up": warming,
+        "every lane changed": cpu_ms(change_all, repeats),
+        "idle, with its monitors' noise": cpu_ms(and_monitors, repeats),
     }
 
 
-def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--lanes", type=int, default=100_000)
-    parser.add_argument("--repeats", type=int, default=7)
-    parser.add_argument("--json", action="store_true")
-    options, _ = parser.parse_known_args()
-    answer: dict[str, float] = {"lanes": options.lanes}
-    for name in PROFILES:
-        answer |= measure(name, options.lanes, options.repeats)
-    answer = {key: round(value, 1) for key, value in answer.items()}
-    if options.json:
-        print(json.dumps(answer))
-    else:
-        for key, value in answer.items():
-            print(f"{key:<24} {value:>10}")
-    return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    run(__doc__, measure, arguments)

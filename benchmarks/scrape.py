@@ -3,17 +3,14 @@
 A real host over real tables in shared memory, links up, health judged; the snapshot is part of the
 price. Beside it: the same samples written by prometheus_client.
 
-    python benchmarks/scrape.py [--cards 8] [--engines 4] [--lanes 8] [--repeats 15] [--json]
+    python benchmarks/scrape.py [--cards 8] [--engines 4] [--lanes 8] [--repeats 9] [--json]
 """
 
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import re
-import statistics
-import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
@@ -24,6 +21,7 @@ from typing import Any
 import numpy as np
 from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, InfoMetricFamily
+from support.answer import Answer, Figures, Line, in_turn, run
 
 from acceld.fields.table import DEFAULT, FIELDS
 from acceld.host.hardware import Attachment
@@ -40,6 +38,8 @@ from accelhw.interface.tables import Tables
 from accelhw.model.link import LinkMode, LinkState
 from accelhw.model.profile import load_profile
 
+UNIT = "us/sample"
+GOAL_US = 2.0
 WORDS = {"seq", "state", "mode", "fec_t", "width", "peer_oe", "peer_card", "reason", "peer_reason"}
 
 
@@ -133,51 +133,49 @@ class Theirs:
         return iter(self._families)
 
 
-def cpu_us(act: Callable[[], object], repeats: int) -> float:
-    """The median: a neighbour's noise is not ours."""
-    times = []
-    for _ in range(repeats):
-        start = time.process_time()
-        act()
-        times.append((time.process_time() - start) * 1e6)
-    return statistics.median(times)
+def cpu_us_per_sample(act: Callable[[], object], samples: int) -> float:
+    began_s = time.process_time()
+    act()
+    return (time.process_time() - began_s) * 1e6 / samples
 
 
-def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--cards", type=int, default=8)
-    parser.add_argument("--engines", type=int, default=4)
-    parser.add_argument("--lanes", type=int, default=8)
-    parser.add_argument("--repeats", type=int, default=15)
-    parser.add_argument("--json", action="store_true")
-    options, _ = parser.parse_known_args()
+def measure(options: argparse.Namespace, answer: Answer) -> None:
     host = rack(options.cards, options.engines, options.lanes)
     snapshot = host.snapshot()
     page = scrape(snapshot)
     registry = CollectorRegistry()
     registry.register(Theirs(snapshot))
-    whole_us = cpu_us(lambda: scrape(host.snapshot()), options.repeats)
-    openmetrics_us = cpu_us(
-        lambda: scrape(host.snapshot(), form=Format.OPENMETRICS), options.repeats
-    )
-    snapshot_us = cpu_us(host.snapshot, options.repeats)
-    theirs_us = cpu_us(lambda: generate_latest(registry), max(options.repeats // 5, 1))
-    answer = {
-        "samples": page.samples,
-        "page_bytes": len(page.text),
-        "us_per_sample": round(whole_us / page.samples, 2),
-        "openmetrics_us_per_sample": round(openmetrics_us / page.samples, 2),
-        "snapshot_us_per_sample": round(snapshot_us / page.samples, 2),
-        "prometheus_client_us_per_sample": round(theirs_us / page.samples, 2),
-        "scrape_ms": round(whole_us / 1e3, 1),
+    acts: dict[str, Callable[[], object]] = {
+        "text": lambda: scrape(host.snapshot()),
+        "OpenMetrics": lambda: scrape(host.snapshot(), form=Format.OPENMETRICS),
+        "the snapshot in it": host.snapshot,
+        "theirs": lambda: generate_latest(registry),
     }
-    if options.json:
-        print(json.dumps(answer))
-    else:
-        for key, value in answer.items():
-            print(f"{key:<32} {value:>10}")
-    return 0
+
+    def of(act: Callable[[], object]) -> Callable[[], float]:
+        return lambda: cpu_us_per_sample(act, page.samples)
+
+    *ours, theirs = in_turn(options.repeats, *map(of, acts.values()))
+    peer = Figures(theirs, UNIT)
+    for name, values in zip(acts, ours, strict=False):
+        goal = GOAL_US if name == "text" else None
+        answer.add(Line(f"a scrape, {name}", Figures(values, UNIT), goal=goal, better="less"))
+    text = Figures(ours[0], UNIT)
+    answer.add(
+        Line("a scrape beside theirs", text, peer, "prometheus-client", 1.0, "less",
+             note="which gets its samples ready made")
+    )  # fmt: skip
+    answer.add(
+        Line("a whole scrape", Figures([v * page.samples / 1e3 for v in ours[0]], "ms"),
+             note=f"{page.samples} samples, {len(page.text)} bytes")
+    )  # fmt: skip
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--cards", type=int, default=8)
+    parser.add_argument("--engines", type=int, default=4)
+    parser.add_argument("--lanes", type=int, default=8)
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    run(__doc__, measure, arguments, repeats=9)

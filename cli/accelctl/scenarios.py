@@ -50,7 +50,9 @@ def simulate(file: Path, options: Mapping[str, object], show: Callable[[Any], No
 def _words(options: Mapping[str, object]) -> Iterator[str]:
     for name, value in options.items():
         for each in value if isinstance(value, tuple) else (value,):
-            if each is not None:
+            if each is True:
+                yield f"--{name}"
+            elif each is not None and each is not False:
                 yield f"--{name}={each}"
 
 

@@ -92,7 +92,7 @@ def test_what_is_not_as_expected_is_exit_code_1(file: Path, accelctl: Accelctl) 
         (["--simulate", "--seed", "seven"], "--seed: 'seven' is no seed; use a whole number"),
         (["--simulate", "--for", "soon"], "--for: 'soon' is no span of time; use 90,"),
         (["--simulate", "--speed", "3"], "--speed and --keep are for a run without --simulate"),
-        (["--step", "60s"], "--step, --out and --format go with --simulate"),
+        (["--step", "60s"], "--step, --out, --format and --cold-start go with --simulate"),
     ],
 )
 @pytest.mark.usefixtures("file")

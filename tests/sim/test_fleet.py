@@ -21,11 +21,13 @@ PORT, PEER, OTHER = PortId("card0", 0), PortId("card1", 0), PortId("card0", 1)
 class World:
     """A fleet that is up, and what it told."""
 
-    def __init__(self, profile: str = "dr8", cards: int = 2, seed: int = 7) -> None:
+    def __init__(
+        self, profile: str = "dr8", cards: int = 2, seed: int = 7, cold: bool = False
+    ) -> None:
         self.told: list[Told] = []
         config = make_fleet(cards, load_profile(profile), "pairs", 10.0)
         self.fleet = Fleet(config, seed, self.told.append)
-        self.fleet.power_on()
+        self.fleet.power_on(cold)
         self.run(10)
 
     def run(self, seconds: float) -> None:
@@ -57,6 +59,26 @@ def test_all_links_train(profile: str) -> None:
     world = World(profile, cards=4)
     assert {seat.state for seat in world.fleet.seats.values()} == {UP}
     world.fleet.close()
+
+
+@pytest.mark.parametrize("profile", ["dr8", "oio", "single"])
+def test_a_fleet_found_running_has_the_light_of_one_that_trained_from_nothing(profile: str) -> None:
+    warm, cold = World(profile), World(profile, cold=True)
+    requests = []
+    for world in (warm, cold):
+        equalisers = [s.port.trainer.lanes.equaliser for s in world.fleet.seats.values()]
+        requests.append(sum(equaliser.requests for equaliser in equalisers))
+        assert {seat.state for seat in world.fleet.seats.values()} == {UP}
+    assert requests[0] == 0 < requests[1]
+    for port, seat in warm.fleet.seats.items():
+        other = cold.fleet.seats[port].port
+        margin_db = seat.port.optics.margin_db
+        assert margin_db == pytest.approx(other.optics.margin_db, abs=0.02)
+        left_db = seat.port.trainer.lanes.equaliser.penalties_db
+        assert max(left_db) < 0.02  # half a step of a tap
+        assert left_db == pytest.approx(other.trainer.lanes.equaliser.penalties_db, abs=0.02)
+    warm.fleet.close()
+    cold.fleet.close()
 
 
 def test_a_quiet_fleet_has_nothing_to_do(world: World) -> None:

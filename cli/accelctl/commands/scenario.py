@@ -91,6 +91,11 @@ def check(session: Session, view: View, file: Path, live: bool) -> None:
     help="Simulated: of the telemetry; csv unless told, or both.",
 )
 @click.option(
+    "--cold-start",
+    is_flag=True,
+    help="Simulated: equalisers train from nothing, not from where they were left.",
+)
+@click.option(
     "--speed",
     type=click.FloatRange(0.001, 100_000),
     metavar="FACTOR",
@@ -108,6 +113,7 @@ def run(
     step: str | None,
     out: Path | None,
     formats: tuple[str, ...],
+    cold_start: bool,
     speed: float | None,
     keep: bool,
 ) -> None:
@@ -123,11 +129,16 @@ def run(
         if speed is not None or keep:
             raise click.UsageError("--speed and --keep are for a run without --simulate")
         with _progress(session) as show:
-            options = chosen | {"step": step, "out": out, "format": formats}
+            options = chosen | {
+                "step": step,
+                "out": out,
+                "format": formats,
+                "cold-start": cold_start,
+            }
             found = scenarios.simulate(file, options, show)
     else:
-        if step is not None or out is not None or formats:
-            raise click.UsageError("--step, --out and --format go with --simulate")
+        if step is not None or out is not None or formats or cold_start:
+            raise click.UsageError("--step, --out, --format and --cold-start go with --simulate")
         found = scenarios.run_live(session, view, file, chosen, speed or 1.0, keep)
     if "mistakes" in found:
         text = view.text(

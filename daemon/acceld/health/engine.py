@@ -14,7 +14,7 @@ from acceld.health.scene import Scene
 from acceld.host.snapshot import PortSnapshot
 from accelhw.model.ids import LaneId, PortId
 
-LANES_KEPT = 1 << 17
+ENGINES_KEPT = 1 << 14
 COMMON_SHARE = 0.5  # of the lanes: from here on it is the engine's trouble, or the fibre's
 
 
@@ -26,6 +26,11 @@ def health(port: PortSnapshot, scene: Scene, heat_at: Place | None = None) -> He
     """`heat_at` names the card's temperature already, and with it what heat does to lanes."""
     its_link = link.health(port, scene)
     found = {index: lane.reasons(port, index) for index in lane.troubled(port)}
+    if not found and its_link.state is HealthState.HEALTHY:  # As most are, at every look.
+        well = (its_link, *_well_lanes(port.id, port.info.lanes))
+        return Health(
+            place(port), HealthState.HEALTHY, (), None, well, its_link.capability, its_link.standing
+        )
     causes: dict[int, Place] = {}
     for index, its in list(found.items()):
         found[index], cause = _left_to_the_lane(port, index, its, its_link, heat_at)
@@ -73,10 +78,12 @@ def _without_what_lanes_explain(
     return replace(its_link, reasons=left, cause=its_link.cause if left else source)
 
 
-@lru_cache(LANES_KEPT)
-def _well(port: PortId, index: int) -> Health:
-    """Most lanes are, at every look."""
-    return Health(Place(Kind.LANE, str(LaneId(port, index))), HealthState.HEALTHY)
+@lru_cache(ENGINES_KEPT)
+def _well_lanes(port: PortId, lanes: int) -> tuple[Health, ...]:
+    return tuple(
+        Health(Place(Kind.LANE, str(LaneId(port, index))), HealthState.HEALTHY)
+        for index in range(lanes)
+    )
 
 
 def _left_to_the_lane(
@@ -135,7 +142,7 @@ def _lane(
     state: HealthState | None,
 ) -> Health:
     if not reasons and cause is None:
-        return _well(port.id, index)
+        return _well_lanes(port.id, port.info.lanes)[index]
     made = whole(lane.place(port, index), tuple(reasons))
     if cause is None or state is None:
         return made

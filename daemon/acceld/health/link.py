@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import cache
 
 import numpy as np
 
@@ -25,6 +26,7 @@ from acceld.host.snapshot import PortSnapshot
 from accelhw.model import link as words
 from accelhw.model.flag import LANE_FLAGS
 from accelhw.model.link import DownReason
+from accelhw.model.profile import load_profile
 
 UNSTABLE_FALLS = 3  # lately
 # Reasons that are one end's alone, whatever the far end says.
@@ -39,7 +41,8 @@ def place(port: PortSnapshot) -> Place:
 
 def health(port: PortSnapshot, scene: Scene) -> Health:
     """A cause that both ends see is named at one of them."""
-    found, cause = reasons(port, scene), named_elsewhere(port, scene)
+    found = reasons(port, scene)
+    cause = named_elsewhere(port, found, scene)
     made = whole(place(port), tuple(found), (), cause, capability(port), standing(port))
     if cause is None:
         return made
@@ -59,16 +62,16 @@ def reasons(port: PortSnapshot, scene: Scene) -> list[Reason]:
 # ---- which end -----------------------------------------------------------------------------------
 
 
-def named_elsewhere(port: PortSnapshot, scene: Scene) -> Place | None:
+def named_elsewhere(port: PortSnapshot, found: list[Reason], scene: Scene) -> Place | None:
     """Who names the trouble of this end, if it is not this end: a lost card, or the far end."""
-    far = scene.far(port.id)
+    here = {one.code for one in found} - OWN
+    far = scene.far(port.id) if here else None
     if far is None:
         return None
     if not port.state.carries_data and _is_wanted(port) and _is_lost(far, scene):
         return Place(Kind.CARD, far.id.card)
-    here = {one.code for one in reasons(port, scene)} - OWN
     there = {one.code for one in reasons(far, scene)} - OWN
-    if not here or not there:
+    if not there:
         return None
     both_down = not port.state.carries_data and not far.state.carries_data
     if not both_down and here != there:
@@ -236,14 +239,19 @@ def _fec(port: PortSnapshot, scene: Scene) -> Iterator[Reason]:
 
 
 def capability(port: PortSnapshot) -> Capability:
-    profile = port.profile
+    return _capability(port.profile.name, port.info.lanes, port.info.fibre is not None)
+
+
+@cache
+def _capability(profile_name: str, lanes: int, fibre: bool) -> Capability:
+    profile = load_profile(profile_name)
     return Capability(
-        port.info.lanes,
+        lanes,
         profile.data_lanes,
         profile.spare_lanes,
         tuple(str(mode) for mode in profile.lane.modes),
         profile.port_gbit_per_s(),
-        port.info.fibre is not None,
+        fibre,
     )
 
 

@@ -1,4 +1,4 @@
-"""Tests of links: started in the hardware, followed from here. Results end with the daemon."""
+"""Tests of links: started in the hardware, followed from here. The last results are stored."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from acceld.errors import InvalidRequest, NotFound, Refusal, suggestion
 from acceld.host.hardware import Hardware
 from acceld.host.notice import Notice
 from acceld.host.whole import whole
+from acceld.store.store import DIAGS_MAX, Store
 from accelhw.interface.messages import (
     CancelDiag,
     DiagInfo,
@@ -29,16 +30,16 @@ from accelhw.model.ids import PortId
 
 __all__ = ["DiagInfo", "Diags", "FecCounts", "LaneErrors", "LaneEye", "LaneMargin"]
 
-KEPT_MAX = 64  # of those that ended
 DURATION_S = 2.0
 DWELL_S = 0.05  # of a margin scan, at each attenuation
 REFLECT_GRACE_S = 5.0  # a reflector waits so much longer than the test that it serves
 
 
 class Diags:
-    def __init__(self, hardware: Hardware) -> None:
+    def __init__(self, hardware: Hardware, store: Store) -> None:
         self._hardware = hardware
-        self._known: dict[str, DiagInfo] = {}  # oldest first
+        self._store = store
+        self._known = {info.diag_id: info for info in map(_stored, store.diags())}  # oldest first
         self._notices: dict[str, Notice] = {}
         self._reflectors: dict[str, str] = {}  # by the test that they serve
 
@@ -192,6 +193,7 @@ class Diags:
         self._known[info.diag_id] = info  # Also one of a daemon before this one.
         notice = self._notices.setdefault(info.diag_id, Notice())
         if DiagState(info.state).ended:
+            self._store.put_diag(info.diag_id, info.ended_ns, msgspec.msgpack.encode(info))
             del self._notices[info.diag_id]
             self._forget_old()
         notice.ring()
@@ -212,5 +214,9 @@ class Diags:
 
     def _forget_old(self) -> None:
         ended = [name for name, info in self._known.items() if DiagState(info.state).ended]
-        for name in ended[: max(0, len(ended) - KEPT_MAX)]:
+        for name in ended[: max(0, len(ended) - DIAGS_MAX)]:
             del self._known[name]
+
+
+def _stored(body: bytes) -> DiagInfo:
+    return msgspec.msgpack.decode(body, type=DiagInfo)

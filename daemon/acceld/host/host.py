@@ -77,7 +77,7 @@ class Host:
         self.transfers = Transfers(self.hardware, store, self.regions)
         self.operations = Operations(self.hardware, self.regions)
         self.links = Links(self.hardware, store)
-        self.diags = Diags(self.hardware)
+        self.diags = Diags(self.hardware, store)
         self.faults = Faults(self.hardware)
         self.ledger = Ledger(store)
         self.events = EventLog(self.hardware, store, says_events)

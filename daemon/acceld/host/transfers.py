@@ -190,16 +190,17 @@ class Transfers:
             self._follow(before)
         transfer = Transfer(before.source, before.target, status, before.created_ns)
         self._active[transfer.id] = transfer
-        if status.state.ended:
+        ended = status.state.ended
+        if ended or before.status.state is not status.state:
             self._store.put_transfer(transfer)
+        if ended:
             self._unfollow(transfer)
-            await self._acknowledge(status)
-        elif before.status.state is not status.state:
-            self._store.put_transfer(transfer)
         if notice := self._notices.get(transfer.id):
-            notice.ring()
-            if status.state.ended:
+            notice.ring()  # Before the hardware may forget it: that takes a while, and they wait.
+            if ended:
                 del self._notices[transfer.id]
+        if ended:
+            await self._acknowledge(status)
 
     async def reconcile(self, infos: Iterable[TransferInfo]) -> None:
         """Follow what the hardware moves and take the ends; what it does not know is over."""

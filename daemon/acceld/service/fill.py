@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import math
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-from google.protobuf.descriptor import FieldDescriptor
+from google.protobuf.descriptor import Descriptor, FieldDescriptor
 from google.protobuf.message import Message
 
 from acceld.fields.field import Column, Field, Labelled, Value, scaled
@@ -22,40 +24,84 @@ def fill(message: Message, subject: Any, row: Any = None) -> None:
     """Set every plain figure that the table has for this kind of message. `subject` is what derived
     figures follow from, `row` its row of the status tables. What is absent stays unset; what has
     several samples is for the caller."""
-    for field in _fields(message.DESCRIPTOR.name):
-        source = field.source
-        if isinstance(source, Column):
-            value = source.of(row)
-        else:
-            assert not isinstance(source, Labelled)
-            value = source.of(subject)
-        if value is not None:
-            put(message, field.key, value, field.key_divisor)
+    # The whole row at once: numpy takes longer over one element than over all of them.
+    columns = {} if row is None else dict(zip(row.dtype.names, row.item(), strict=True))
+    parts: dict[tuple[str, ...], Any] = {(): message}
+    for step in _steps(message.DESCRIPTOR):
+        value = step.value(columns, subject)
+        if value is None:
+            continue
+        part = parts.get(step.way)
+        if part is None:
+            part = parts[step.way] = _inside(message, step.way)
+        step.put(part, step.name, value)
 
 
-def put(message: Any, key: str, value: Value, divisor: float = 1.0) -> None:
-    """Set one figure; a key has its way: `counters.tx_frames_total`. Times are in ns."""
-    *way, name = key.split(".")
-    for step in way:
-        message = getattr(message, step)
-    kind = message.DESCRIPTOR.fields_by_name[name]
-    if value is None:
-        return
-    if kind.message_type is not None:
-        time_ns = int(value)
-        getattr(message, name).seconds, getattr(message, name).nanos = divmod(time_ns, 10**9)
-    elif kind.cpp_type == FieldDescriptor.CPPTYPE_BOOL:
-        setattr(message, name, bool(value))
-    elif kind.cpp_type in WHOLE:
-        setattr(message, name, int(value))
-    else:
-        setattr(message, name, float(scaled(value, divisor) or 0.0))
+@dataclass(frozen=True, slots=True)
+class _Step:
+    """How one figure gets into one kind of message; found out once."""
+
+    value: Callable[[dict[str, Any], Any], Value]
+    way: tuple[str, ...]  # of a key `counters.tx_frames_total`: counters
+    name: str
+    put: Callable[[Any, str, Any], None]
 
 
 @cache
-def _fields(message: str) -> tuple[Field, ...]:
-    return tuple(_plain(field for field in FIELDS if field.message == message))
+def _steps(descriptor: Descriptor) -> tuple[_Step, ...]:
+    return tuple(_step(descriptor, field) for field in _plain(descriptor.name))
 
 
-def _plain(fields: Iterable[Field]) -> Iterable[Field]:
-    return (field for field in fields if not isinstance(field.source, Labelled))
+def _step(descriptor: Descriptor, field: Field) -> _Step:
+    *way, name = field.key.split(".")
+    for part in way:
+        inner = descriptor.fields_by_name[part].message_type
+        assert inner is not None, field.key
+        descriptor = inner
+    kind = descriptor.fields_by_name[name]
+    return _Step(_value(field), tuple(way), name, _setter(kind, field.key_divisor))
+
+
+def _value(field: Field) -> Callable[[dict[str, Any], Any], Value]:
+    source = field.source
+    if not isinstance(source, Column):
+        of = source.of
+        return lambda columns, subject: of(subject)  # type: ignore[return-value]
+    column, when = source.name, source.when
+
+    def value(columns: dict[str, Any], subject: Any) -> Value:
+        if when and not columns[when]:
+            return None
+        found: int | float = columns[column]
+        return None if isinstance(found, float) and not math.isfinite(found) else found
+
+    return value
+
+
+def _setter(kind: FieldDescriptor, divisor: float) -> Callable[[Any, str, Any], None]:
+    if kind.message_type is not None:
+        return _set_time
+    if kind.cpp_type == FieldDescriptor.CPPTYPE_BOOL:
+        return lambda message, name, value: setattr(message, name, bool(value))
+    if kind.cpp_type in WHOLE:
+        return lambda message, name, value: setattr(message, name, int(value))
+    return lambda message, name, value: setattr(message, name, float(scaled(value, divisor) or 0.0))
+
+
+def _set_time(message: Any, name: str, time_ns: Any) -> None:
+    stamp = getattr(message, name)
+    stamp.seconds, stamp.nanos = divmod(int(time_ns), 10**9)
+
+
+def _inside(message: Any, way: Iterable[str]) -> Any:
+    for step in way:
+        message = getattr(message, step)
+    return message
+
+
+def _plain(message: str) -> Iterable[Field]:
+    return (
+        field
+        for field in FIELDS
+        if field.message == message and not isinstance(field.source, Labelled)
+    )

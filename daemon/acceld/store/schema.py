@@ -78,5 +78,12 @@ STEPS: tuple[str, ...] = (
         PRIMARY KEY (base, card, part, name)
     ) STRICT, WITHOUT ROWID;
     """,
+    """
+    CREATE TABLE diags (
+        id TEXT PRIMARY KEY,
+        ended_ns INTEGER NOT NULL,
+        body BLOB NOT NULL
+    ) STRICT, WITHOUT ROWID;
+    """,
 )
 SCHEMA_VERSION = len(STEPS)

@@ -1,4 +1,4 @@
-"""What outlives a restart, in SQLite: boot, regions, link admin, channel maps, events, transfers.
+"""What outlives a restart, in SQLite: regions, link admin, channels, events, transfers, tests.
 
 Each change is one transaction. When the disk refuses (full, read-only), the store copies itself
 into memory and goes on there: the daemon serves what it can, `trouble` says what happened, and
@@ -33,6 +33,7 @@ from accelhw.model.ids import PortId
 EVENTS_MAX = 100_000
 COLLAPSE_WINDOWS = 10  # repeats gather in one event for so many of their windows at most
 TRANSFERS_MAX = 1_000  # ended ones
+DIAGS_MAX = 64  # with their pictures, of some hundred kB each
 FILE_NAME = "acceld.db"
 
 T = TypeVar("T")
@@ -285,6 +286,26 @@ class Store:
             " ORDER BY created_ns DESC, id"
         )
         return [msgspec.json.decode(row[0], type=Transfer) for row in rows]
+
+    # ---- tests of links -----------------------------------------------------------------------
+
+    def put_diag(self, diag_id: str, ended_ns: int, body: bytes) -> None:
+        """Keep the results of a test; the oldest beyond the bound are forgotten."""
+
+        def change(db: sqlite3.Connection) -> None:
+            db.execute("INSERT OR REPLACE INTO diags VALUES (?, ?, ?)", (diag_id, ended_ns, body))
+            db.execute(
+                "DELETE FROM diags WHERE id IN"
+                " (SELECT id FROM diags ORDER BY ended_ns DESC, id LIMIT -1 OFFSET ?)",
+                (DIAGS_MAX,),
+            )
+
+        self._change(change)
+
+    def diags(self) -> list[bytes]:
+        """Oldest first."""
+        rows = self._rows("SELECT body FROM diags ORDER BY ended_ns, id DESC")
+        return [row[0] for row in rows]
 
     def close(self) -> None:
         with self._lock:

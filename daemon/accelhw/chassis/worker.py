@@ -561,13 +561,13 @@ class Worker:
     # ---- towards the chassis ----
 
     def send(self, message: Message) -> None:
-        try:
-            self._channel.send(message)
-        except ChannelClosed:
-            self.loop.stop()
-            return
-        if self._channel.wants_write:
-            self.loop.when_writable(self._channel.fileno(), self._on_control_writable)
+        """At the end of this turn of the loop, with what else is said until then."""
+        self._channel.keep(message)
+        self.loop.soon(self._flush)
+
+    def _flush(self, now_ns: int) -> bool:
+        self._on_control_writable(now_ns)
+        return False
 
     def send_if_room(self, message: Message) -> None:
         """For what the next one of its kind replaces."""

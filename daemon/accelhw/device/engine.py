@@ -270,7 +270,8 @@ class OpticalEngine:
 
     @property
     def _moves(self) -> int:
-        return int(self.bank.moves[self.port])
+        moves: int = self.bank.moves.item(self.port)
+        return moves
 
     # ---- causes ------------------------------------------------------------------------------
 
@@ -315,8 +316,8 @@ class OpticalEngine:
 
     def lock_deadline_ns(self) -> int | None:
         """When FEC meets three uncorrectable codewords in a row, if light stays as it is."""
-        due_ns = self.bank.counters.lock_due_ns.item(self.port)
-        return None if due_ns == math.inf else int(due_ns)
+        due: float = self.bank.counters.lock_due_ns.item(self.port)
+        return None if due == math.inf else int(due)
 
     def lost_lock(self, now_ns: int) -> bool:
         """Whether FEC lost its lock since the last time; then the link must come up anew."""

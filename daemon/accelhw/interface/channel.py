@@ -113,6 +113,10 @@ class LoopChannel(Generic[M]):
         self._unsent += pack(message)
         self.flush()
 
+    def keep(self, message: msgspec.Struct) -> None:
+        """To be sent with the next `send` or `flush`."""
+        self._unsent += pack(message)
+
     def flush(self) -> None:
         """Call when the socket can be written. Raises ChannelClosed."""
         while self._unsent:

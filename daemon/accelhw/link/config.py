@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from accelhw.link.equaliser import Taps, best_taps
 from accelhw.model.link import LinkMode, PeerId
@@ -20,6 +20,11 @@ class TrainerConfig:
     credit_frames: int
     trace_loss_db: float
     best_taps: tuple[Taps, ...]  # per lane: what its trace would need; only its light tells
+    mode_set: int = field(init=False)  # a mask of mode numbers
+
+    def __post_init__(self) -> None:
+        modes = sum(1 << mode.number for mode in self.modes)
+        object.__setattr__(self, "mode_set", modes)
 
     @classmethod
     def of(cls, me: PeerId, profile: Profile, credit_frames: int) -> TrainerConfig:
@@ -45,7 +50,3 @@ class TrainerConfig:
     @property
     def data_lanes(self) -> int:
         return self.lanes - self.spare_lanes
-
-    @property
-    def mode_set(self) -> int:
-        return sum(1 << mode.number for mode in self.modes)

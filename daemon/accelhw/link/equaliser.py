@@ -10,10 +10,11 @@ them each costs the square of its distance, more behind a longer trace.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 
 from accelhw.link.lanemap import lanes_of
 from accelhw.wire.checksum import crc32c
-from accelhw.wire.shape import PENALTY_MAX_MDB, LaneShape, TapRequest, TapResult
+from accelhw.wire.shape import PENALTY_MAX_MDB, SHAPES_REMEMBERED, LaneShape, TapRequest, TapResult
 from accelhw.wire.training import TrainingMessage
 
 STEP = 2  # hundredths; as all taps here
@@ -61,6 +62,9 @@ def best_taps(trace_loss_db: float, lane: str) -> Taps:
     return max(pre, BEST_MIN), max(post, BEST_MIN)
 
 
+_shape = lru_cache(SHAPES_REMEMBERED)(LaneShape)
+
+
 def penalty_db(taps: Taps, best: Taps, trace_loss_db: float) -> float:
     """What these taps cost a receiver, in optical dB."""
     squares = sum((tap - aim) ** 2 for tap, aim in zip(taps, best, strict=True))
@@ -70,7 +74,7 @@ def penalty_db(taps: Taps, best: Taps, trace_loss_db: float) -> float:
 class Transmitter:
     """One own lane's taps, as its receiver at the far end wants them."""
 
-    __slots__ = ("_best", "_loss_db", "done", "penalty_db", "post", "pre", "result")
+    __slots__ = ("_best", "_loss_db", "done", "penalty_db", "penalty_mdb", "post", "pre", "result")
 
     def __init__(self, best: Taps, trace_loss_db: float) -> None:
         self._best = best
@@ -81,6 +85,7 @@ class Transmitter:
     def _set(self, pre: int, post: int) -> None:
         self.pre, self.post = pre, post
         self.penalty_db = penalty_db((pre / 100, post / 100), self._best, self._loss_db)
+        self.penalty_mdb = min(round(self.penalty_db * 1000), PENALTY_MAX_MDB)
 
     def begin(self) -> None:
         """Another training: requests count from one again. Taps stay until asked for."""
@@ -89,7 +94,8 @@ class Transmitter:
 
     def recall(self) -> None:
         """The taps next to what the trace needs."""
-        self.pre, self.post = (max(round(tap * 100 / STEP) * STEP, TAP_MIN) for tap in self._best)
+        pre, post = (max(round(tap * 100 / STEP) * STEP, TAP_MIN) for tap in self._best)
+        self._set(pre, post)
 
     def carry_out(self, serial: int, ask: TapRequest) -> bool:
         """A request. True: it is a new one."""
@@ -261,9 +267,9 @@ class Equaliser:
 
     def shapes(self) -> tuple[LaneShape, ...]:
         return tuple(
-            LaneShape(
+            _shape(
                 climb.serial, climb.ask, lane.done, lane.result, lane.pre, lane.post,
-                min(round(lane.penalty_db * 1000), PENALTY_MAX_MDB),
+                lane.penalty_mdb,
             )
             for climb, lane in zip(self.climbs, self.transmitters, strict=True)
         )  # fmt: skip

@@ -4,16 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 from accelhw.model.link import DownReason, Reason
+
+MASKS_REMEMBERED = 1 << 12  # few are met, and each again and again
 
 
 def lanes_of(mask: int) -> Iterator[int]:
     """The lanes of a mask, lowest first."""
-    while mask:
-        low = mask & -mask
-        yield low.bit_length() - 1
-        mask ^= low
+    return iter(_lanes(mask))
+
+
+@lru_cache(MASKS_REMEMBERED)
+def _lanes(mask: int) -> tuple[int, ...]:
+    return tuple(lane for lane in range(mask.bit_length()) if mask >> lane & 1)
 
 
 def mask_of(lanes: Sequence[int]) -> int:

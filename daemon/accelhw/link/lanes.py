@@ -85,6 +85,8 @@ class Lanes:
         if in_phase_ns < patience.SHORTEST_NS and not hopeless:
             return None
         limit_ns, reason = self._fault(phase, lane, in_phase_ns)
+        if phase is Phase.EQ_TRAIN and not hopeless:
+            slack_ns *= patience.EQ_SLACKS
         return reason if in_phase_ns >= limit_ns + slack_ns else None
 
     def _fault(self, phase: Phase, lane: int, in_phase_ns: int) -> tuple[int, Reason]:

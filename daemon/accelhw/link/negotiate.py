@@ -13,15 +13,15 @@ def difference(config: TrainerConfig, message: TrainingMessage) -> Reason | None
         (each.lanes, each.spare_lanes, each.line_rate_mbit_per_s, each.modulation)
         for each in (config, message)
     )
+    if ours != theirs:
+        code = DownReason.INCOMPATIBLE_PEER
+    elif not config.mode_set & message.modes:
+        code = DownReason.NO_COMMON_MODE
+    else:
+        return None
     here = _text(*ours, config.mode_set)
     there = _text(*theirs, message.modes)
-    if ours != theirs:
-        detail = f"here {here}, {message.sender} has {there}"
-        return Reason(DownReason.INCOMPATIBLE_PEER, None, detail)
-    if not config.mode_set & message.modes:
-        detail = f"here {here}, {message.sender} has {there}"
-        return Reason(DownReason.NO_COMMON_MODE, None, detail)
-    return None
+    return Reason(code, None, f"here {here}, {message.sender} has {there}")
 
 
 def chosen_mode(config: TrainerConfig, tried: int, message: TrainingMessage) -> LinkMode | None:

@@ -24,6 +24,7 @@ PHASE_NS = 3000 * MS  # for all else that holds a phase up
 PROOF_NS = 2000 * MS  # for errors few enough, but not yet surely so
 PROOF_LOOK_NS = 50 * MS
 EQ_NS = 5000 * MS  # for a lane whose equaliser does not settle
+EQ_SLACKS = 10  # on a slow machine: forty round trips, for as many requests
 EQ_FOLLOWS_NS = 12_000 * MS  # for a peer whose equalisers do not (IEEE 802.3: max_wait_timer)
 PEER_FOLLOWS_NS = 5000 * MS
 PEER_SILENCE_NS = 2000 * MS

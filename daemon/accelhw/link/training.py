@@ -459,17 +459,18 @@ class LinkTrainer(Upkeep):
         if missing and not missing & self.lanes.good:
             self._after_dropping()
         elif not missing:
-            self._check_peer_follows(waited - far.slack_ns)
+            self._check_peer_follows(waited)
 
     def _check_peer_follows(self, waited: int) -> None:
         """It cannot be further behind than one phase, which names what it is stuck in."""
         limit_ns, code = patience.PEER_FOLLOWS_NS, DownReason.ALIGN_FAILED
-        peer = self._far.message
+        peer, slack_ns = self._far.message, self._far.slack_ns
         if peer is not None and peer.phase is Phase.EQ_TRAIN:
             limit_ns, code = patience.EQ_FOLLOWS_NS, DownReason.EQ_PARTNER_NOT_READY
+            slack_ns *= patience.EQ_SLACKS
         elif self.phase is Phase.RETRY_START:
             code = DownReason.RETRY_START_TIMEOUT
-        if waited >= limit_ns:
+        if waited >= limit_ns + slack_ns:
             self._move(Step.FAILED, Reason(code, None, "the peer does not follow"))
 
     def _after_dropping(self) -> None:

@@ -142,11 +142,12 @@ class LinkMode:
     @property
     def number(self) -> int:
         """Place among all modes, best first; how masks and messages name it."""
-        return MODES.index(self)
+        return _NUMBERS[self.fec, self.slowdown]
 
 
 # Best first: a stronger FEC costs some latency, a lower symbol rate half of the capacity.
 MODES = tuple(LinkMode(fec, slowdown) for slowdown in SLOWDOWNS for fec in FECS)
+_NUMBERS = {(mode.fec, mode.slowdown): number for number, mode in enumerate(MODES)}
 
 
 @dataclass(frozen=True, slots=True)

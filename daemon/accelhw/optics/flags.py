@@ -8,7 +8,7 @@ latch keeps what was on until somebody clears it. Absent values (nan) raise noth
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -57,25 +57,23 @@ class FlagBank:
         self.last_clear_ns: NDArray[np.uint64] = np.zeros(shape, np.uint64)
         self.stored_stale: Flags = np.ones(owners[:1], bool)  # changed since it was stored
         self._levels = {
-            quantity: [
-                (names.index(f"{stem}_{name}"), name.startswith("high"), level,
-                 HYSTERESIS.get(quantity, abs(level) * HYSTERESIS_RATIO))
-                for name, level in zip(LEVELS, thresholds[quantity], strict=True)
-                if math.isfinite(level)
-            ]
+            quantity: _Levels(names, quantity, stem, thresholds[quantity], len(owners))
             for quantity, stem in quantities.items()
             if quantity in thresholds
-        }  # fmt: skip
+        }
 
     def watch(self, quantity: str, values: Floats, wall_ns: int, owners: Index = EVERYONE) -> None:
         """The values of a quantity now; one without thresholds is not watched."""
-        for flag, is_high, level, band in self._levels.get(quantity, ()):
-            was = self.active[flag][owners]
-            if is_high:
-                on = (values > level) | (was & (values > level - band))
-            else:
-                on = (values < level) | (was & (values < level + band))
-            self._follow(flag, was, on, wall_ns, owners)
+        if (levels := self._levels.get(quantity)) is None:
+            return
+        was = self.active[levels.at][:, owners]
+        limit = np.where(was, levels.eased, levels.level)
+        on = np.where(levels.is_high, values > limit, values < limit)
+        changed = was != on
+        if changed.any():
+            for place, flag in enumerate(levels.flags):
+                if changed[place].any():
+                    self._follow(flag, was[place], on[place], wall_ns, owners)
 
     def condition(self, name: str, on: Flags, wall_ns: int, owners: Index = EVERYONE) -> None:
         flag = self.names.index(name)
@@ -114,6 +112,24 @@ class FlagBank:
         """Go on from the rows that an earlier life left."""
         for name in FIELDS:
             getattr(self, name)[:, owner] = np.moveaxis(rows[name], -1, 0)
+
+
+class _Levels:
+    """The levels of a quantity that are there. Arrays are [level, 1, ...], to meet values."""
+
+    def __init__(
+        self, names: tuple[str, ...], quantity: str, stem: str, levels: Sequence[float], axes: int
+    ) -> None:
+        there = [(n, v) for n, v in zip(LEVELS, levels, strict=True) if math.isfinite(v)]
+        bands = [HYSTERESIS.get(quantity, abs(v) * HYSTERESIS_RATIO) for _, v in there]
+        shape = (len(there), *(1 for _ in range(axes)))
+        self.flags = [names.index(f"{stem}_{name}") for name, _ in there]
+        self.at: NDArray[np.intp] = np.array(self.flags, np.intp)
+        self.is_high = np.array([n.startswith("high") for n, _ in there], bool).reshape(shape)
+        self.level = np.array([v for _, v in there], float).reshape(shape)
+        band = np.array(bands, float).reshape(shape)
+        # Where a flag that is on goes off.
+        self.eased = np.where(self.is_high, self.level - band, self.level + band)
 
 
 def unless(absent: ArrayLike, values: ArrayLike) -> Floats:

@@ -210,12 +210,14 @@ class Fleet:
         """Nothing is due: all ports sleep, and no fault moves."""
         return not self._due
 
-    def power_on(self) -> None:
-        """Found running long since: links train, but equalisers stand where they were left."""
+    def power_on(self, cold: bool = False) -> None:
+        """Found running long since: links train, but equalisers stand where an earlier training
+        left them. `cold`: there was none, and each climbs by requests over the fibre."""
         self.restless = True
-        self._opening_ns = self._clock_ns + OPENING_NS
-        for seat in self.seats.values():
-            seat.port.trainer.lanes.equaliser.recall_taps()
+        if not cold:
+            self._opening_ns = self._clock_ns + OPENING_NS
+            for seat in self.seats.values():
+                seat.port.trainer.lanes.equaliser.recall_taps()
         for card in self.cards.values():
             card.power_on(self._clock_ns)
         for seat in self.seats.values():

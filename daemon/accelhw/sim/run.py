@@ -50,6 +50,7 @@ class Options:
     out: Path | None = None
     start_ns: int = START_NS  # wall clock at the start
     formats: tuple[str, ...] = FORMATS[:1]  # of telemetry
+    cold_start: bool = False  # no training went before
 
 
 @dataclass(slots=True)
@@ -176,7 +177,7 @@ class Run:
     def go(self) -> None:
         """To the end. The files are complete after `finish`."""
         fleet = self._fleet
-        fleet.power_on()
+        fleet.power_on(self.options.cold_start)
         moments = iter([*self._moments, None])
         moment = next(moments)
         for time_ns, is_sample in self._times():

@@ -44,6 +44,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--step")
     parser.add_argument("--out", type=Path)
     parser.add_argument("--format", action="append", choices=FORMATS)
+    parser.add_argument("--cold-start", action="store_true")
     parser.add_argument("--rack", action="store_true")
     parser.add_argument("--speed", type=float, default=1.0)
     chosen = parser.parse_args(arguments)
@@ -192,7 +193,9 @@ def _run(chosen: argparse.Namespace) -> int:
 
     try:
         formats = tuple(dict.fromkeys(chosen.format or FORMATS[:1]))
-        options = Options(seed, duration_ns, step_ns, chosen.out, formats=formats)
+        options = Options(
+            seed, duration_ns, step_ns, chosen.out, formats=formats, cold_start=chosen.cold_start
+        )
         run = Run(scenario, options, progress)
     except RunRefused as refused:
         _fail(f"{chosen.file}: {refused}")

@@ -10,10 +10,12 @@ from __future__ import annotations
 import struct
 from dataclasses import dataclass
 from enum import IntEnum
+from functools import lru_cache
 
 SHAPE = struct.Struct("!BBBBbbH")
 _SERIALS = range(1 << 8)
 _TAPS = range(-100, 101)
+SHAPES_REMEMBERED = 1 << 14  # most lanes say in a message what they said in the one before
 PENALTY_MAX_MDB = (1 << 16) - 1
 
 
@@ -65,7 +67,11 @@ class LaneShape:
 
 def decode_shapes(data: bytes) -> tuple[LaneShape, ...]:
     """Raises ValueError on what encode does not make, struct.error on a torn one."""
-    return tuple(
-        LaneShape(serial, TapRequest(ask), done, TapResult(result), pre, post, penalty)
-        for serial, ask, done, result, pre, post, penalty in SHAPE.iter_unpack(data)
-    )
+    size = SHAPE.size
+    return tuple(_decode(data[at : at + size]) for at in range(0, len(data), size))
+
+
+@lru_cache(SHAPES_REMEMBERED)
+def _decode(data: bytes) -> LaneShape:
+    serial, ask, done, result, pre, post, penalty = SHAPE.unpack(data)
+    return LaneShape(serial, TapRequest(ask), done, TapResult(result), pre, post, penalty)

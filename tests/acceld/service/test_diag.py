@@ -83,6 +83,19 @@ async def test_lists_are_newest_first_and_without_pictures(
     assert not (await daemon.diags.ListDiags(other)).diags
 
 
+async def test_results_outlive_the_daemon(hardware: FakeHardware, daemon: Daemon) -> None:
+    made = await start(daemon, "EYE")
+    eyes = (LaneEye(0, lit=True, density=b"\1\2", rows=1, columns=2),)
+    hardware.measure(id_of(made), state=DONE, eyes=eyes, ended_ns=5)
+    await until(lambda: daemon.host.diags.get(id_of(made)).eyes)
+    before = await get(daemon, made.name)
+    await daemon.stop()
+    await daemon.start()
+    assert await get(daemon, made.name) == before
+    listed = await daemon.diags.ListDiags(diag_pb2.ListDiagsRequest())
+    assert [diag.name for diag in listed.diags] == [made.name]
+
+
 async def test_cancelling_waits_for_the_end(hardware: FakeHardware, daemon: Daemon) -> None:
     made = await start(daemon)
     ended = await daemon.diags.CancelDiag(diag_pb2.CancelDiagRequest(name=made.name))

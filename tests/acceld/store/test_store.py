@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from acceld.records import Boot, EventFilter, NewEvent, Region, Slice, Transfer
 from acceld.store.schema import STEPS
-from acceld.store.store import FILE_NAME, Store, StoreLocked, StoreUnusable
+from acceld.store.store import DIAGS_MAX, FILE_NAME, Store, StoreLocked, StoreUnusable
 from accelhw.model.ids import PortId
 from accelhw.model.transfer import TransferKind, TransferState, TransferStatus
 
@@ -188,6 +188,21 @@ def test_old_ended_transfers_are_forgotten_and_running_ones_never() -> None:
         store.put_transfer(transfer(number, TransferState.DONE))
     assert [t.created_ns for t in store.transfers()] == [5, 4, 3, 0]
     store.close()
+
+
+def test_the_last_tests_of_links_are_kept(tmp_path: Path) -> None:
+    store = Store.in_folder(tmp_path)
+    for number in range(DIAGS_MAX + 3):
+        store.put_diag(f"t{number}", number, bytes([number]))
+    store.put_diag("t9", 9, b"again")
+    store.close()
+    again = Store.in_folder(tmp_path)
+    kept = again.diags()
+    assert len(kept) == DIAGS_MAX
+    assert kept[0] == bytes([3])
+    assert kept[-1] == bytes([DIAGS_MAX + 2])
+    assert kept[6] == b"again"
+    again.close()
 
 
 def test_a_full_disk_is_told_once_and_the_store_goes_on_in_memory(tmp_path: Path) -> None:

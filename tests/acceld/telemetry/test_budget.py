@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import sys
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -25,6 +26,8 @@ def rack(cards: int, engines: int, lanes: int, profile: str = "dr8") -> Host:
     assert spec is not None
     assert spec.loader is not None
     module: Any = importlib.util.module_from_spec(spec)
+    if str(SCRIPT.parent) not in sys.path:
+        sys.path.append(str(SCRIPT.parent))  # where a script run by itself finds what it shares
     spec.loader.exec_module(module)
     host: Host = module.rack(cards, engines, lanes, profile)
     return host
