@@ -266,7 +266,7 @@ def test_bytes_that_the_far_card_dropped_are_not_told_as_good(make_world, seed, 
     if world.b.engine.active:
         world.b.engine.cancel("t", world.now_ns)
     for port in world.b.ports:
-        port._messages.clear()  # the END does not leave before the link is gone
+        port._outbound._messages.clear()  # the END does not leave before the link is gone
     for _ in range(3):
         world.turn()
         assert world.info("t").good_bytes <= sink.good_bytes

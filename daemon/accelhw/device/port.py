@@ -15,8 +15,9 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from accelhw.device.dataport import DataPort, Engine, PortCounters
+from accelhw.device.dataport import DataPort, Engine
 from accelhw.device.engine import OpticalEngine
+from accelhw.device.portcounters import PortCounters
 from accelhw.link.config import TrainerConfig
 from accelhw.link.events import (
     Disabled,

@@ -1,0 +1,250 @@
+"""The receiving half of a port: frames that land in HBM, and messages, each checked first.
+
+The kernel writes a payload where it belongs, the checksum reads it there; nothing else touches it.
+"""
+
+from __future__ import annotations
+
+import errno
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+from accelhw.device.answers import Answers
+from accelhw.device.outbound import Outbound
+from accelhw.device.sink import Landing, Sink
+from accelhw.link.retry import SEQUENCE_MASK
+from accelhw.transport.base import Transport
+from accelhw.transport.direct import Direct, no_room
+from accelhw.wire.checksum import crc32c
+from accelhw.wire.frame import (
+    BARE_DATA,
+    BARE_WORD,
+    HEADER_BYTES,
+    FrameFlag,
+    Header,
+    MalformedFrame,
+    covered,
+    unpack_bare,
+)
+from accelhw.wire.message import decode_message
+
+if TYPE_CHECKING:
+    from accelhw.device.dataport import DataPort, Engine
+
+Strike = Callable[[int], Sequence[int]]
+_ACK_NOW, _DROPPED = int(FrameFlag.ACK_NOW), int(FrameFlag.DROPPED)
+_UNBACKED = (errno.EFAULT, errno.ENOMEM)  # HBM has no page there, and the machine gives none
+
+
+class Inbound:
+    """`strike` is asked for each payload that lands: which bits the optics flipped in it."""
+
+    __slots__ = (
+        "_answers",
+        "_direct",
+        "_engine",
+        "_head",
+        "_landing",
+        "_outbound",
+        "_port",
+        "_strike",
+        "_transport",
+        "_view",
+        "streams",
+    )
+
+    def __init__(
+        self, port: DataPort, transport: Transport, direct: Direct, engine: Engine,
+        answers: Answers, outbound: Outbound, strike: Strike,
+    ) -> None:  # fmt: skip
+        self.streams: dict[int, Sink] = {}  # what the far end's stream numbers mean here
+        self._port = port
+        self._transport = transport
+        self._direct = direct
+        self._engine = engine
+        self._answers = answers
+        self._outbound = outbound
+        self._strike = strike
+        self._view = engine.hbm.view
+        self._head = memoryview(bytearray(HEADER_BYTES))
+        self._landing: Landing | None = None  # the chunk that comes in now
+
+    def stop(self) -> None:
+        self._landing = None
+        self.streams.clear()
+
+    # ---- the usual: the next frames of a chunk ----
+
+    def run(self, left: int, now_ns: int) -> int:
+        """Take frames of the chunk that comes in, one behind the other, for as long as they do.
+
+        Returns what is left of the limit: 0 when nothing waits.
+        """
+        answers, landing = self._answers, self._landing
+        while left and landing is not None:
+            limit = min(left, answers.frames_until_due)
+            taken, empty = self._land_frames(landing, limit, now_ns)
+            left -= taken
+            if answers.many and not self._port.held:
+                self._outbound.acknowledge()
+            if empty:
+                return 0
+            if taken < limit or self._landing is not landing:
+                break
+        return left
+
+    def _land_frames(self, landing: Landing, limit: int, now_ns: int) -> tuple[int, bool]:
+        """Up to `limit` frames of it. Returns how many were taken, and whether no more wait.
+
+        This is the hot path of receiving: no header object and no call of ours per frame, and what
+        a frame changes is written down once behind them all. A frame of another kind stays.
+        """
+        direct, strike, retry = self._direct, self._strike, self._outbound.retry
+        look, take, head, scratch = direct.look, direct.take, direct.head, self._head
+        head_covered = head[covered]
+        memory, epoch, base = self._view, self._port.epoch, landing.base
+        end, stream = landing.end, landing.stream
+        offset, crc, expected = landing.next, landing.crc, self._answers.receiver.expected
+        first, frames, length, answer_now = offset, 0, 0, 0
+        empty = damaged = False
+        fault: OSError | None = None
+        try:
+            while frames < limit and offset < end:
+                frame_bytes = look()
+                (
+                    word, kind, _, flags, length, _, frame_epoch, sequence, ack, frame_stream,
+                    frame_offset, payload_crc, header_crc,
+                ) = unpack_bare(head)  # fmt: skip
+                if (
+                    sequence != expected
+                    or frame_offset != offset
+                    or frame_stream != stream
+                    or frame_epoch != epoch
+                    or word != BARE_WORD
+                    or kind != BARE_DATA
+                    or frame_bytes != HEADER_BYTES + length
+                    or offset + length > end
+                    or not length
+                    or crc32c(head_covered) != header_crc
+                ):
+                    break
+                if ack != retry.base:
+                    self._outbound.acknowledged(ack, not flags & _DROPPED, now_ns)
+                    if landing.end != end:
+                        break  # what it acknowledged ended this transfer
+                start = base + offset
+                place = memory[start : start + length]
+                take((scratch, place))
+                for bit in strike(length):
+                    place[bit >> 3] ^= 1 << (bit & 7)
+                crc_with = crc32c(place, crc)
+                if crc_with != payload_crc:
+                    damaged = True
+                    break
+                crc = crc_with
+                offset += length
+                expected = (expected + 1) & SEQUENCE_MASK
+                frames += 1
+                answer_now |= flags
+        except BlockingIOError:
+            empty = True
+        except OSError as error:
+            fault = error
+        landing.next, landing.crc = offset, crc
+        self._answers.receiver.accept_run(frames, now_ns)
+        if answer_now & _ACK_NOW:
+            self._answers.now = True
+        counters = self._port.counters
+        counters.rx_payload_bytes += offset - first
+        taken, arrived_bytes = frames, offset - first
+        if damaged or (fault is not None and fault.errno in _UNBACKED):
+            taken, arrived_bytes = taken + 1, arrived_bytes + length
+        counters.rx_frames += taken
+        counters.rx_bytes += arrived_bytes + taken * HEADER_BYTES
+        if damaged:
+            counters.crc_errors += 1
+            self._answers.refuse()
+        elif fault is not None:
+            self._on_fault(landing, fault, now_ns)
+        elif offset == end:
+            self._landing = None
+            self._engine.landed_chunk(landing, now_ns)
+        return taken, empty
+
+    # ---- any other expected frame ----
+
+    def land(self, header: Header, now_ns: int) -> bool:
+        """Put an expected DATA frame in its place; False if it came damaged."""
+        stream, offset, length = header.stream, header.offset, header.length
+        landing = self._landing
+        if (
+            landing is None
+            or landing.stream != stream
+            or landing.next != offset
+            or offset + length > landing.end
+            or not length
+        ):
+            sink = self.streams.get(stream)
+            landing = self._landing = (
+                sink.landing(self._port, stream, offset, length) if sink is not None else None
+            )
+            if landing is None:
+                # Nobody waits for it (cancelled, or here already): take it from the link only.
+                self._transport.discard()
+                if sink is not None and sink.has(offset):
+                    self._answers.receiver.accept(now_ns)
+                else:
+                    self._answers.drop(now_ns)
+                return True
+        return self._store(landing, offset, length, header.payload_crc, now_ns)
+
+    def _store(
+        self, landing: Landing, offset: int, length: int, payload_crc: int, now_ns: int
+    ) -> bool:
+        """Land the peeked frame, of which all but the payload is known to be right."""
+        start = landing.base + offset
+        place = self._view[start : start + length]
+        try:
+            self._transport.receive_into((self._head, place))
+        except OSError as error:
+            self._on_fault(landing, error, now_ns)
+            return True
+        for bit in self._strike(length):
+            place[bit >> 3] ^= 1 << (bit & 7)
+        crc = crc32c(place, landing.crc)
+        if crc != payload_crc:
+            return False
+        self._answers.receiver.accept(now_ns)
+        landing.crc = crc
+        landing.next = offset + length
+        self._port.counters.rx_payload_bytes += length
+        if landing.next == landing.end:
+            self._landing = None
+            self._engine.landed_chunk(landing, now_ns)
+        return True
+
+    def _on_fault(self, landing: Landing, error: OSError, now_ns: int) -> None:
+        """A page of HBM could not be backed: the transfer fails, the link goes on."""
+        if error.errno not in _UNBACKED:
+            no_room(error)
+            return
+        self._landing = None
+        self._answers.drop(now_ns)
+        self._engine.memory_fault(landing.sink, now_ns)
+
+    def listen(self, header: Header, now_ns: int) -> bool:
+        """Hear an expected MESSAGE; False if it came damaged."""
+        payload = memoryview(bytearray(header.length))
+        self._transport.receive_into((self._head, payload))
+        for bit in self._strike(header.length):
+            payload[bit >> 3] ^= 1 << (bit & 7)
+        if crc32c(payload) != header.payload_crc:
+            return False
+        self._answers.receiver.accept(now_ns)
+        try:
+            message = decode_message(payload)
+        except MalformedFrame:
+            self._port.counters.malformed_frames += 1
+        else:
+            self._engine.on_message(self._port, message, now_ns)
+        return True

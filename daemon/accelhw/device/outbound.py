@@ -1,0 +1,297 @@
+"""The sending half of a port: frames cut from HBM, kept until acknowledged, sent again when lost.
+
+A frame's payload is read by the checksum and by the kernel, straight from HBM; the record of a
+frame in flight keeps its place and checksum, not its bytes.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import TYPE_CHECKING
+
+from accelhw.device.answers import WINDOW_FRAMES_MAX, Answers
+from accelhw.device.push import Cut
+from accelhw.link.retry import SEQUENCE_MASK, RetrySender
+from accelhw.transport.base import Transport
+from accelhw.transport.direct import Direct, no_room
+from accelhw.wire.checksum import crc32c
+from accelhw.wire.frame import (
+    CHECKSUM_AT,
+    HEADER_BYTES,
+    NO_LANE,
+    PLACE_AT,
+    FrameFlag,
+    FrameType,
+    HeaderWriter,
+    pack_checksum,
+    pack_place,
+    payload_limit,
+    source_address,
+)
+
+if TYPE_CHECKING:
+    from accelhw.device.dataport import DataPort, Engine
+
+TURN_BYTES = 2 << 20  # sent or taken in one turn, before the loop looks at other ports
+TURN_FRAMES_MAX = 256
+FRAME_ALIGNMENT = 64  # bytes; payloads are multiples of this, but for a transfer's last
+_ACK, _DATA, _MESSAGE = int(FrameType.ACK), int(FrameType.DATA), int(FrameType.MESSAGE)
+_NACK, _ACK_NOW = int(FrameFlag.NACK), int(FrameFlag.ACK_NOW)
+_NO_STREAM = 0  # means nothing to the far end, which takes such a frame and forgets it
+
+# A frame in flight: what it was cut from (None: a message), where in the transfer it begins, its
+# length, the chunk's CRC before it and with it, and a message's payload. A tuple, since one is made
+# for each frame that leaves.
+Outgoing = tuple[Cut | None, int, int, int, int, bytes]
+
+
+class Outbound:
+    """InterfaceDown from the transport passes through whatever sends."""
+
+    __slots__ = (
+        "_answers",
+        "_cut",
+        "_direct",
+        "_engine",
+        "_frame_bytes",
+        "_limit",
+        "_messages",
+        "_port",
+        "_transport",
+        "_view",
+        "_writer",
+        "blocked",
+        "retry",
+        "turn_frames",
+    )
+
+    def __init__(
+        self, port: DataPort, transport: Transport, direct: Direct, engine: Engine, answers: Answers
+    ) -> None:
+        self.retry: RetrySender[Outgoing] = RetrySender()
+        self.blocked = False  # a frame found no room: wait until the transport is writable
+        self._port = port
+        self._transport = transport
+        self._direct = direct
+        self._engine = engine
+        self._answers = answers
+        self._view = engine.hbm.view
+        self._writer = HeaderWriter(source_address(port.name))
+        self._limit = payload_limit(transport.mtu) // FRAME_ALIGNMENT * FRAME_ALIGNMENT
+        self.turn_frames = max(1, min(TURN_BYTES // self._limit, TURN_FRAMES_MAX))
+        self._messages: deque[bytes] = deque()
+        self._cut: Cut | None = None
+        self._frame_bytes = self._limit  # payload of the frames of the present cut
+
+    # ---- the link ----
+
+    def start(self, credit_frames: int) -> int:
+        """A new epoch; the window in frames."""
+        window = max(1, min(credit_frames, WINDOW_FRAMES_MAX))
+        self.retry.start(window)
+        return window
+
+    def stop(self) -> list[bytes]:
+        """Forget all that is in flight; the messages among it, and those that had not left."""
+        lost = [payload for cut, *_, payload in self.retry.records if cut is None]
+        lost += self._messages
+        self.retry.start(0)
+        self._messages.clear()
+        self._cut = None
+        self.blocked = False
+        return lost
+
+    def grant(self, credit_frames: int) -> None:
+        """The far end's word for how much may be in flight."""
+        self.retry.window = min(credit_frames, WINDOW_FRAMES_MAX)
+
+    # ---- what to send ----
+
+    def say(self, payload: bytes) -> None:
+        """Queue a message, ahead of data that has not left."""
+        self._messages.append(payload)
+
+    def drop_cut(self, cut: Cut) -> None:
+        """Its transfer ended: send no more of it."""
+        if self._cut is cut:
+            self._cut = None
+
+    # ---- sending ----
+
+    def pump(self, now_ns: int) -> bool:
+        """Send what may be sent now, a bounded batch. True: more could leave at once."""
+        self.blocked = False
+        budget = self.turn_frames
+        retry = self.retry
+        while budget and retry.replaying:
+            budget -= 1
+            if not self._replay(*retry.next_replay(), now_ns):
+                return False
+        while budget > 0 and (room := retry.room) > 0:
+            if not self._messages and self._cut is None:
+                self._begin(now_ns)
+            if self._messages:
+                payload = self._messages[0]
+                fresh = (None, 0, len(payload), 0, crc32c(payload), payload)
+                if not self._transmit(retry.next_sequence, fresh):
+                    return False
+                self._messages.popleft()
+                retry.sent(fresh, now_ns)
+                budget -= 1
+            elif self._cut is not None:
+                budget -= self._stream(self._cut, min(room, budget), room, now_ns)
+                if self.blocked:
+                    return False
+            else:
+                break
+        if not retry.room and (self._cut is not None or self._messages):
+            self._port.counters.tx_stalls += 1
+        self._port.counters.in_flight_frames = len(retry.records)
+        return budget <= 0 and (retry.replaying or retry.room > 0)
+
+    def _stream(self, cut: Cut, limit: int, room: int, now_ns: int) -> int:
+        """Send up to `limit` frames of the cut; how many. `blocked`: one found no room.
+
+        This is the hot path of sending: a chunk's frames one after the other, no call of ours and
+        no object but a tuple per frame.
+        """
+        memory, put, writer = self._view, self._direct.put, self._writer
+        port, answers = self._port, self._answers
+        buffer, covered_part = writer.buffer, writer.covered
+        share, base, stream, ack = (
+            self._frame_bytes,
+            cut.base,
+            cut.stream,
+            answers.receiver.expected,
+        )
+        offset, crc, sequence = cut.next, cut.crc, self.retry.next_sequence
+        stop = min(cut.end, offset + limit * share)
+        flags = _ACK_NOW if stop == cut.end or limit == room else 0  # of the last frame
+        dropped = answers.dropped_flag()
+        writer.begin_run(dropped, share, port.credit_frames, port.epoch)
+        run: list[Outgoing] = []
+        add = run.append
+        try:
+            for start in range(base + offset, base + stop, share):
+                length = share
+                if offset + share >= stop:
+                    length = stop - offset
+                    writer.end_run(flags | dropped, length)
+                view = memory[start : start + length]
+                crc_with = crc32c(view, crc)
+                pack_place(buffer, PLACE_AT, sequence, ack, stream, offset, crc_with)
+                pack_checksum(buffer, CHECKSUM_AT, crc32c(covered_part))
+                put((buffer, view))
+                add((cut, offset, length, crc, crc_with, b""))
+                offset += length
+                crc = crc_with
+                sequence = (sequence + 1) & SEQUENCE_MASK
+        except OSError as error:
+            no_room(error)
+            self._full()
+        count = len(run)
+        payload_bytes = offset - cut.next
+        cut.next, cut.crc = offset, crc
+        cut.in_flight += count
+        if count:
+            self.retry.sent_run(run, now_ns)
+            counters = port.counters
+            counters.tx_frames += count
+            counters.tx_bytes += count * HEADER_BYTES + payload_bytes
+            counters.tx_payload_bytes += payload_bytes
+            answers.carried()
+        if offset == cut.end:
+            self._cut = None
+            self._engine.cut_left(cut, now_ns)
+        return count
+
+    def _begin(self, now_ns: int) -> None:
+        """Ask for a cut, and deal it evenly: a small last frame would cost as much as any."""
+        self._cut = cut = self._engine.next_cut(self._port, now_ns)
+        if cut is not None:
+            length = cut.end - cut.next
+            frames = -(-length // self._limit)
+            share = -(-length // frames)
+            self._frame_bytes = -(-share // FRAME_ALIGNMENT) * FRAME_ALIGNMENT
+
+    def _replay(self, sequence: int, record: Outgoing, now_ns: int) -> bool:
+        cut, offset, length, crc_before, crc, _ = record
+        if cut is not None and cut.stream != _NO_STREAM:
+            view = self._view[cut.base + offset : cut.base + offset + length]
+            if crc32c(view, crc_before) != crc:
+                # The source was changed meanwhile: what was promised is gone, and so is the
+                # transfer. Its frames keep their place in the sequence, but belong to nobody now.
+                for other, *_ in self.retry.records:
+                    if other is not None and other.push is cut.push:
+                        other.stream = _NO_STREAM
+                self._engine.source_changed(cut, now_ns)
+        if not self._transmit(sequence, record):
+            return False
+        self.retry.resent()
+        self._port.counters.replayed_frames += 1
+        if cut is not None:
+            cut.push.replayed_frames += 1
+        return True
+
+    def _transmit(self, sequence: int, record: Outgoing) -> bool:
+        """A frame out of the usual run: a message, or anything again. False: no room now."""
+        cut, offset, length, _, crc, payload = record
+        type_, flags, stream, body = _MESSAGE, _ACK_NOW, 0, memoryview(payload)
+        if cut is not None:
+            last = (sequence - self.retry.base + 1) & SEQUENCE_MASK >= len(self.retry.records)
+            type_, flags, stream = _DATA, _ACK_NOW if last else 0, cut.stream
+            body = self._view[cut.base + offset : cut.base + offset + length]
+        port, answers = self._port, self._answers
+        header = self._writer.write(
+            type_, NO_LANE, flags | answers.dropped_flag(), length, port.credit_frames, port.epoch,
+            sequence, answers.receiver.expected, stream, offset, crc,
+        )  # fmt: skip
+        if not self._transport.send((header, body)):
+            self._full()
+            return False
+        answers.carried()
+        port.counters.tx_frames += 1
+        port.counters.tx_bytes += HEADER_BYTES + length
+        return True
+
+    def acknowledge(self) -> None:
+        """Say alone what was taken, or what is missing."""
+        port, answers = self._port, self._answers
+        flags = answers.flags()
+        header = self._writer.write(
+            _ACK, NO_LANE, flags, 0, port.credit_frames, port.epoch, 0, answers.receiver.expected,
+            0, 0, 0,
+        )  # fmt: skip
+        if not self._transport.send((header,)):
+            self._full()
+            return
+        counters = port.counters
+        counters.tx_frames += 1
+        counters.tx_bytes += HEADER_BYTES
+        if flags & _NACK:
+            counters.nacks_sent += 1
+        else:
+            counters.acks_sent += 1
+        answers.said()
+
+    def _full(self) -> None:
+        self.blocked = True
+        self._port.counters.tx_stalls += 1
+
+    # ---- what the far end says ----
+
+    def acknowledged(self, ack: int, proved: bool, now_ns: int) -> None:
+        """All before `ack` is there; `proved`: and surely stored."""
+        retry, counters = self.retry, self._port.counters
+        count = retry.acknowledge(ack, now_ns)
+        if count < 0:
+            counters.malformed_frames += 1  # acknowledges what was never sent
+            return
+        for record in retry.take_run(count):
+            cut = record[0]
+            if cut is not None:
+                cut.in_flight -= 1
+                cut.proved &= proved
+                if not cut.in_flight and cut.next == cut.end:
+                    self._engine.cut_arrived(cut, proved and cut.proved, now_ns)
+        counters.in_flight_frames = len(retry.records)
