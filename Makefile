@@ -13,7 +13,7 @@ JOBS ?= 2
 export PYTHONDONTWRITEBYTECODE ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-system bench sim check format proto golden reference dashboards clean
+.PHONY: help demo test test-system bench sim check format proto golden reference dashboards pictures clean
 
 help: ## this list
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1|/' | column -t -s '|'
@@ -78,6 +78,9 @@ reference: $(VENV)/.dev ## make docs/reference/ and docs/path-comparison.md from
 
 dashboards: $(VENV)/.dev ## make monitoring/dashboards/*.json
 	PYTHONPATH=monitoring $(BIN)/python -m boards monitoring/dashboards
+
+pictures: $(VENV)/.dev ## make docs/boards/*.png: every board, over a rack that something happens to
+	@PYTHONPATH=monitoring tools/in-namespace.sh $(BIN)/python -m pictures docs/boards
 
 clean: ## remove what was made here
 	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -4,7 +4,7 @@ CPU of one core and memory (PSS) of daemon, chassis and workers while every link
 asks anything; then what a transfer adds to memory for each GiB of HBM that it writes. Fibres are in
 memory, so that many of them are quick to make.
 
-    python benchmarks/scale.py [--cards 1,8,64] [--seconds 3] [--json]
+    python benchmarks/scale.py [--cards 1,8,64,128] [--seconds 3] [--json]
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ def measure(options: argparse.Namespace, answer: Answer) -> None:
     network.enter_own_namespace()
     for cards in map(int, options.cards.split(",")):
         _at_rest(cards, "oio", options, answer)
-    _at_rest(64, "dr8", options, answer)
+    _at_rest(64, "dr8", options, answer)  # half of the ports and a quarter of the lanes of 64 oio
 
 
 def _at_rest(cards: int, profile: str, options: argparse.Namespace, answer: Answer) -> None:
@@ -59,7 +59,7 @@ def _at_rest(cards: int, profile: str, options: argparse.Namespace, answer: Answ
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--cards", default="1,8,64", help="sizes of the rack, with commas")
+    parser.add_argument("--cards", default="1,8,64,128", help="sizes of the rack, with commas")
     parser.add_argument("--seconds", type=float, default=3.0, help="of each look at the CPU")
     parser.add_argument("--settle", type=float, default=3.0, help="before the first look")
 

@@ -94,7 +94,6 @@ def pairs(
     fibres: int | Sequence[int] | None = None,
     transport: str = "veth",
     mtu: int = 65535,
-    extra_loss_db: float = 0.0,
 ) -> str:
     """A configuration: card 0 with card 1, 2 with 3 and so on, engine by engine.
 
@@ -110,7 +109,7 @@ def pairs(
         for oe in range(count):
             text += (
                 f'[[fibre]]\na = "card{2 * pair}/oe{oe}"\nb = "card{2 * pair + 1}/oe{oe}"\n'
-                f'transport = "{transport}"\nmtu = {mtu}\nextra_loss_db = {extra_loss_db}\n'
+                f'transport = "{transport}"\nmtu = {mtu}\n'
             )
     return text
 

@@ -8,8 +8,10 @@ from pathlib import Path
 
 from acceld import paths
 from acceld.errors import EXIT_DENIED, EXIT_USAGE, StartFailure
-from accelhw.model.config import Config
+from accelhw.model.config import Config, TransportKind
 from accelhw.model.configfile import load, render
+from accelhw.model.fleet import MISFITS, SHAPES, make_fleet, to_toml
+from accelhw.model.profile import load_profile, profile_names
 
 METRICS = "127.0.0.1:9437"
 SOCKET_PATH_BYTES_MAX = 107  # sun_path of Linux, without its closing zero
@@ -59,6 +61,28 @@ def read_config(path: Path) -> Config:
     if isinstance(result, Config):
         return result
     raise StartFailure(render(result, str(path)), EXIT_USAGE)
+
+
+def rack_text(
+    cards: int, profile: str, shape: str, transport: str, mtu: int, length_m: float
+) -> str:
+    """The configuration of a rack whose engines are all joined. Raises StartFailure."""
+    kinds = [kind.value for kind in TransportKind if kind is not TransportKind.NETDEV]
+    for word, value, known in (
+        ("profile", profile, profile_names()), ("shape", shape, SHAPES),
+        ("transport", transport, kinds),
+    ):  # fmt: skip
+        if value not in known:
+            raise StartFailure(f"--{word} {value!r}: there is {', '.join(known)}", EXIT_USAGE)
+    if cards < 1:
+        raise StartFailure("--cards: a rack has at least one", EXIT_USAGE)
+    kind = load_profile(profile)
+    if misfit := MISFITS[shape](cards, kind):
+        raise StartFailure("--{}: {}; {}".format(*misfit), EXIT_USAGE)
+    text = to_toml(make_fleet(cards, kind, shape, length_m, TransportKind(transport), mtu))
+    if isinstance(mistakes := load(text), list):  # What is too much, or too long, or too small.
+        raise StartFailure(str(mistakes[0]), EXIT_USAGE)
+    return text
 
 
 def decide(options: Options) -> Settings:

@@ -145,6 +145,30 @@ def check_config(file: Path) -> None:
                    f" {fibre.length_m:g} m, {fibre.loss_db:.2f} dB")  # fmt: skip
 
 
+@cli.command("make-config")
+@click.option("--cards", type=int, default=2, show_default=True)
+@click.option("--profile", default="oio", show_default=True, help="dr8, oio or single.")
+@click.option("--shape", default="pairs", show_default=True, help="pairs, ring or mesh.")
+@click.option("--transport", default="veth", show_default=True, help="veth, tap or memory.")
+@click.option("--mtu", type=int, default=65535, show_default=True)
+@click.option("--length", type=float, default=10.0, show_default=True, help="Metres of fibre.")
+def make_config(
+    cards: int, profile: str, shape: str, transport: str, mtu: int, length: float
+) -> None:
+    """Print the configuration of a rack whose engines are all joined.
+
+    \b
+    acceld make-config --cards 64 --shape ring --transport memory > rack.toml
+    """
+    from acceld.config import rack_text
+    from acceld.errors import StartFailure
+
+    try:
+        click.echo(rack_text(cards, profile, shape, transport, mtu, length), nl=False)
+    except StartFailure as failure:
+        _end(failure.message, failure.exit_code)
+
+
 @cli.command(context_settings=PASS_ON, add_help_option=False)
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
 def chassis(arguments: tuple[str, ...]) -> None:

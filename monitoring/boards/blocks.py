@@ -22,6 +22,7 @@ from grafana_foundation_sdk.builders import (
 from grafana_foundation_sdk.models.common import (
     BigValueColorMode,
     BigValueGraphMode,
+    GraphTresholdsStyleMode,
     LegendDisplayMode,
     LegendPlacement,
     ScaleDistribution,
@@ -42,6 +43,8 @@ from grafana_foundation_sdk.models.dashboard import (
 )
 from grafana_foundation_sdk.models.heatmap import HeatmapColorMode, HeatmapColorScale
 from grafana_foundation_sdk.models.prometheus import PromQueryFormat
+
+from accelhw.model.profile import profile_names
 
 SOURCE = DataSourceRef(type_val="prometheus", uid="${datasource}")
 RATE = "$__rate_interval"
@@ -92,6 +95,7 @@ HEALTH: Names = {
 RECEIVER: Names = {0: ("locked", "green"), 1: ("no lock", "orange"), 2: ("dark", "red")}
 THERE: Names = {1: ("there", "red")}
 YES_NO: Names = {0: ("no", "red"), 1: ("yes", "green")}
+FROM_ZERO = frozenset({"binBps", "bytes", "cps", "s", "short"})  # units of what is never negative
 LEVELS = {"alarm": "red", "warning": "orange"}
 
 
@@ -148,6 +152,11 @@ def now(expr: str, ref: str = "A") -> prometheus.Dataquery:
     return query(expr, "", ref).instant()
 
 
+def counted(counter: str, where: str) -> str:
+    """How much the counter grew in the time shown, as a whole number."""
+    return f"round(increase({counter}{{{where}}}[$__range]))"
+
+
 def figure(
     title: str, why: str, expr: str, unit: str, steps: Steps = PLAIN, names: Names | None = None
 ) -> stat.Panel:
@@ -193,28 +202,42 @@ def lines(title: str, why: str, unit: str, *queries: tuple[str, str]) -> timeser
     )  # fmt: skip
     for ref, (expr, legend) in zip("ABCDEF", queries, strict=False):
         panel.with_target(query(expr, legend, ref))
-    return panel
+    return panel.min(0) if unit in FROM_ZERO else panel
 
 
 def with_levels(panel: timeseries.Panel, metric: str, where: str) -> timeseries.Panel:
     """Adds the thresholds that the daemon exports, as dashed lines with bands between warning and
-    alarm. Of engines that differ it shows the tightest."""
-    for ref, side, tightest in (("Y", "low", "max"), ("Z", "high", "min")):
-        expr = f'{tightest} by (level) ({metric}{{{where},level=~"{side}.*"}})'
-        panel.with_target(query(expr, "{{level}}", ref))
-        for kind, colour in LEVELS.items():
-            upper, lower = f"{side}_warning", f"{side}_alarm"
-            if side == "high":
-                upper, lower = lower, upper
-            look = [
+    alarm. Cards of one profile share theirs, so there is a set for each profile."""
+    expr = (
+        f"max by (profile, level) ({metric}{{{where}}}"
+        f" * on ({PER_CARD}) group_left (profile) accel_card_info{{{HOST}}})"
+    )
+    panel.with_target(query(expr, "{{profile}} {{level}}", "Z"))
+    for kind, colour in LEVELS.items():
+        panel.override_by_regexp(
+            f"/ (low|high)_{kind}$/",
+            [
                 DynamicConfigValue("color", {"mode": "fixed", "fixedColor": colour}),
                 DynamicConfigValue("custom.lineStyle", {"fill": "dash", "dash": [8, 6]}),
-            ]
-            if f"{side}_{kind}" == upper:
-                look.append(DynamicConfigValue("custom.fillBelowTo", lower))
-                look.append(DynamicConfigValue("custom.fillOpacity", 12))
-            panel.override_by_name(f"{side}_{kind}", look)
+            ],
+        )
+    for profile in profile_names():
+        for upper, lower in (("low_warning", "low_alarm"), ("high_alarm", "high_warning")):
+            panel.override_by_name(
+                f"{profile} {upper}",
+                [
+                    DynamicConfigValue("custom.fillBelowTo", f"{profile} {lower}"),
+                    DynamicConfigValue("custom.fillOpacity", 12),
+                ],
+            )
     return panel
+
+
+def with_limits(panel: timeseries.Panel, steps: Steps) -> timeseries.Panel:
+    """Dashed lines at fixed values."""
+    return panel.thresholds(_Made(steps_of(steps))).thresholds_style(
+        common.GraphThresholdsStyleConfig().mode(GraphTresholdsStyleMode.DASHED)
+    )
 
 
 def logarithmic(panel: timeseries.Panel) -> timeseries.Panel:

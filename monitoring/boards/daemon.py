@@ -20,11 +20,11 @@ from boards.blocks import (
     states,
     worst_first,
 )
-from boards.page import DAEMON_STARTS, HOSTS, POWER_CYCLES, Shelf, board, counted
+from boards.page import DAEMON_STARTS, HOSTS, POWER_CYCLES, Shelf, board, counted_up
 
 UID = "accel-daemon"
 WORKER = "{{instance}} worker {{worker}}"
-WORKER_RESTARTS = counted(
+WORKER_RESTARTS = counted_up(
     "Worker restarts", f"accel_worker_restarts_total{{{HOST}}}", "red"
 )  # fmt: skip
 
@@ -169,14 +169,14 @@ def _scrapes() -> list[object]:
             "How long the daemon took to write one. It grows with lanes and with a busy machine.",
             "s",
             (f"accel_daemon_scrape_duration_seconds{{{HOST}}}", EACH_HOST),
-        ).min(0),
+        ),
         lines(
             "Time per sample",
             "A step up with the same number of samples is a busy machine.",
             "s",
             (f"accel_daemon_scrape_duration_seconds{{{HOST}}}"
              f" / accel_daemon_scrape_samples{{{HOST}}}", EACH_HOST),
-        ).min(0),
+        ),
         lines(
             "Samples of a scrape",
             "It grows with what is the matter: flags, faults and reasons have samples only while"
@@ -208,7 +208,7 @@ def _work() -> list[object]:
             " worker that hangs.",
             "s",
             (f"accel_worker_beat_age_seconds{{{HOST}}}", WORKER),
-        ).min(0),
+        ),
         lines(
             "Late ticks",
             "Ticks of the optics that came more than a tick too late, per second: too little CPU.",

@@ -86,7 +86,7 @@ def _figures() -> list[object]:
             ALL_IS_GOOD,
         ),
         figure(
-            "Ends with fewer lanes",
+            "Degraded ends",
             "Links that are up at less than full width. Look at the lanes of that engine.",
             f'count(accel_link_state{{{CARD},state="DEGRADED"}} == 1) or vector(0)',
             "short",

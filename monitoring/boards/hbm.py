@@ -15,6 +15,7 @@ from boards.blocks import (
     PER_HOST,
     RATE,
     Column,
+    counted,
     figure,
     lines,
     with_levels,
@@ -47,7 +48,7 @@ def _figures() -> list[object]:
             "Uncorrectable",
             "Double-bit errors in the time shown. Transfers that read such a row fail; `accelctl"
             " card reset` puts a spare row in its place.",
-            f"sum(increase(accel_hbm_uncorrectable_errors_total{{{CARD}}}[$__range]))",
+            f"sum({counted('accel_hbm_uncorrectable_errors_total', CARD)})",
             "short",
             ANY_IS_BAD,
         ),
@@ -55,7 +56,7 @@ def _figures() -> list[object]:
             "Corrected",
             "Single-bit errors in the time shown, corrected: nothing was lost. Above ten an hour"
             " on one card, plan to exchange it.",
-            f"sum(increase(accel_hbm_corrected_errors_total{{{CARD}}}[$__range]))",
+            f"sum({counted('accel_hbm_corrected_errors_total', CARD)})",
             "short",
         ),
         figure(
@@ -151,7 +152,7 @@ def _errors() -> list[object]:
             "Refresh rate over the usual one: 2 while the HBM is hot, which takes bandwidth.",
             "short",
             (f"accel_hbm_refresh_ratio{{{CARD}}}", EACH_CARD),
-        ).min(0),
+        ),
     ]  # fmt: skip
 
 

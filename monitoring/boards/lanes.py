@@ -23,6 +23,7 @@ from boards.blocks import (
     logarithmic,
     states,
     with_levels,
+    with_limits,
     worst_first,
 )
 from boards.page import DOWNS_OF_PORTS, FAULTS, LANES, RESETS, Shelf, Wide, board
@@ -45,7 +46,7 @@ def build() -> dashboard.Dashboard:
             Shelf(10, (_table(),), "Worst margin first"),
             Shelf(9, _light(), "Light"),
             Shelf(8, (Wide(12, _margin()), _errors())),
-            Shelf(8, (Wide(12, _receivers()), _flags()), "Receivers and flags"),
+            Shelf(11, (Wide(12, _receivers()), _flags()), "Receivers and flags"),
             Shelf(9, _fec(), "Error correction"),
             Shelf(8, _lasers(), "Lasers"),
             Shelf(7, _cooling()),
@@ -134,8 +135,8 @@ def _light() -> list[object]:
             lines(
                 "Rx power",
                 "Light received: the far laser's power minus the loss on the way. Dashed: the"
-                " levels of the modules, the tightest where engines differ. Dark lanes (-40 dBm)"
-                " are left out; they stand in the timeline of receivers.",
+                " levels of the modules, a set for each profile. Dark lanes (-40 dBm) are left out;"
+                " they stand in the timeline of receivers.",
                 "dBm",
                 (f"accel_lane_rx_power_dbm{{{LANE}}} > -39 {FIBRED}", EACH_LANE),
             ).data_links([drill("This link", "accel-link", "instance", "card", "oe")]),
@@ -157,12 +158,15 @@ def _light() -> list[object]:
 
 
 def _margin() -> object:
-    return lines(
-        "Margin",
-        "Light to spare above what the receiver needs: below 0 dB it cannot lock, below 1 dB it"
-        " is time to clean. Absent in the dark.",
-        "dB",
-        (f"accel_lane_margin_db{{{LANE}}}", EACH_LANE),
+    return with_limits(
+        lines(
+            "Margin",
+            "Light to spare above what the receiver needs: below 0 dB it cannot lock, below 1 dB it"
+            " is time to clean. Absent in the dark.",
+            "dB",
+            (f"accel_lane_margin_db{{{LANE}}}", EACH_LANE),
+        ),
+        ((None, "transparent"), (0, "red"), (1, "orange")),
     )
 
 

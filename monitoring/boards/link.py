@@ -18,6 +18,7 @@ from boards.blocks import (
     RATE,
     RECEIVER,
     THERE,
+    counted,
     drill,
     figure,
     heat,
@@ -27,7 +28,7 @@ from boards.blocks import (
     states,
     with_levels,
 )
-from boards.page import FAULTS, HOSTS, PORTS, Mark, Shelf, Variable, Wide, board, counted
+from boards.page import FAULTS, HOSTS, PORTS, Mark, Shelf, Variable, Wide, board, counted_up
 
 UID = "accel-link"
 NEAR, FAR = PORT, f'{HOST},card=~"$peer_card",oe=~"$peer_oe"'
@@ -41,7 +42,7 @@ VARIABLES = (
     Variable("peer_card", "Peer", f"label_values({INFO}, peer_card)", many=False, hidden=True),
     Variable("peer_oe", "Peer OE", f"label_values({INFO}, peer_oe)", many=False, hidden=True),
 )
-DOWNS: Mark = counted("This link went down", f"accel_link_downs_total{{{PORT}}}", "red")
+DOWNS: Mark = counted_up("This link went down", f"accel_link_downs_total{{{PORT}}}", "red")
 
 # With card and OE chosen alike, the peer of cross-wired cards is no end of this link: each end is
 # asked for by itself, and named.
@@ -57,12 +58,12 @@ def build() -> dashboard.Dashboard:
         VARIABLES,
         (DOWNS, FAULTS),
         (
-            Shelf(4, _both(_figures), "This end: $card/$oe. Other end: $peer_card/$peer_oe"),
+            Shelf(4, _both(_figures), "Here: $card/$oe. There: $peer_card/$peer_oe"),
             Shelf(6, (_states(), _reasons()), "State"),
-            Shelf(9, _both(_rx), "Light: this end, other end"),
+            Shelf(9, _both(_rx), "Light: here, there"),
             Shelf(8, _both(_loss)),
             Shelf(5, _both(_receivers)),
-            Shelf(8, _both(_errors), "Errors: this end, other end"),
+            Shelf(8, _both(_errors), "Errors: here, there"),
             Shelf(8, _both(_fec)),
             Shelf(8, (_payload(), _repair(), _training()), "Frames of both ends"),
         ),
@@ -70,7 +71,7 @@ def build() -> dashboard.Dashboard:
 
 
 def _both(panels: Callable[[str, str, str], list[object]]) -> list[object]:
-    return [*panels("This end", NEAR, FAR), *panels("Other end", FAR, NEAR)]
+    return [*panels("Here", NEAR, FAR), *panels("There", FAR, NEAR)]
 
 
 def _figures(end: str, here: str, _there: str) -> list[object]:
@@ -215,7 +216,7 @@ def _fec(end: str, here: str, _there: str) -> list[object]:
                 f"{end}: uncorrectable",
                 "Codewords in the time shown with more wrong symbols than FEC corrects; each may"
                 " have damaged a frame, which was then sent again.",
-                f"increase(accel_link_fec_uncorrectable_codewords_total{{{here}}}[$__range])",
+                counted("accel_link_fec_uncorrectable_codewords_total", here),
                 "short",
                 ANY_IS_BAD,
             ),

@@ -71,17 +71,17 @@ class Mark:
 
 # Without a store of logs, events come from what counts them. Grafana asks once for each minute, so
 # each change is found in exactly one answer.
-def counted(name: str, counter: str, colour: str) -> Mark:
+def counted_up(name: str, counter: str, colour: str) -> Mark:
     return Mark(name, f"{counter} - {counter} offset 1m > 0", colour)
 
 
 FAULTS = Mark("Injected faults", f"accel_fault_active{{{HOST}}} == 1", "purple")
-DAEMON_STARTS = counted("Daemon starts", f"accel_daemon_start_time_seconds{{{HOST}}}", "blue")
-POWER_CYCLES = counted("Power cycles", f"accel_chassis_start_time_seconds{{{HOST}}}", "text")
-DOWNS = counted("Links that went down", f"accel_link_downs_total{{{HOST}}}", "red")
-DOWNS_OF_CARDS = counted("Links that went down", f"accel_link_downs_total{{{CARD}}}", "red")
-DOWNS_OF_PORTS = counted("Links that went down", f"accel_link_downs_total{{{PORT}}}", "red")
-RESETS = counted("Card resets", f"accel_card_resets_total{{{CARD}}}", "blue")
+DAEMON_STARTS = counted_up("Daemon starts", f"accel_daemon_start_time_seconds{{{HOST}}}", "blue")
+POWER_CYCLES = counted_up("Power cycles", f"accel_chassis_start_time_seconds{{{HOST}}}", "text")
+DOWNS = counted_up("Links that went down", f"accel_link_downs_total{{{HOST}}}", "red")
+DOWNS_OF_CARDS = counted_up("Links that went down", f"accel_link_downs_total{{{CARD}}}", "red")
+DOWNS_OF_PORTS = counted_up("Links that went down", f"accel_link_downs_total{{{PORT}}}", "red")
+RESETS = counted_up("Card resets", f"accel_card_resets_total{{{CARD}}}", "blue")
 
 
 def board(
@@ -166,10 +166,17 @@ def _placed(shelves: Sequence[Shelf]) -> list[Any]:
 
 
 def _shared(panels: Sequence[Any]) -> list[tuple[int, Any]]:
-    taken = sum(panel.columns for panel in panels if isinstance(panel, Wide))
+    left = COLUMNS - sum(panel.columns for panel in panels if isinstance(panel, Wide))
     others = sum(not isinstance(panel, Wide) for panel in panels)
-    each = (COLUMNS - taken) // others if others else 0
-    return [(p.columns, p.panel) if isinstance(p, Wide) else (each, p) for p in panels]
+    shared: list[tuple[int, Any]] = []
+    for panel in panels:
+        if isinstance(panel, Wide):
+            shared.append((panel.columns, panel.panel))
+        else:
+            columns = -(-left // others)  # rounded up: the first ones take the odd columns
+            left, others = left - columns, others - 1
+            shared.append((columns, panel))
+    return shared
 
 
 def text(page: dashboard.Dashboard) -> str:

@@ -14,6 +14,7 @@ from boards.blocks import (
     RATE,
     THERE,
     Column,
+    counted,
     drill,
     figure,
     lines,
@@ -45,7 +46,7 @@ def build() -> dashboard.Dashboard:
 
 
 def _increase(metric: str) -> str:
-    return f"increase({metric}{{{PORT}}}[$__range])"
+    return counted(metric, PORT)
 
 
 def _figures() -> list[object]:
@@ -154,7 +155,7 @@ def _over_time() -> list[object]:
             " lock or to equalise.",
             "s",
             (f"accel_link_training_duration_seconds{{{PORT}}}", EACH_PORT),
-        ).min(0),
+        ),
         lines(
             "Equaliser requests",
             "Requests for other taps to the far transmitters, per second: training at work.",

@@ -15,6 +15,7 @@ from boards.blocks import (
     PORT,
     RATE,
     Column,
+    counted,
     drill,
     figure,
     lines,
@@ -56,14 +57,14 @@ def _figures() -> list[object]:
         figure(
             "Done",
             "Transfers in the time shown that ended with every byte checked.",
-            f"sum(increase(accel_transfer_done_total{{{CARD_ONLY}}}[$__range]))",
+            f"sum({counted('accel_transfer_done_total', CARD_ONLY)})",
             "short",
         ),
         figure(
             "Failed",
             "Transfers in the time shown that ended without all bytes. Where and why: `accelctl"
             " event list`.",
-            f"sum(increase(accel_transfer_failed_total{{{CARD_ONLY}}}[$__range]))",
+            f"sum({counted('accel_transfer_failed_total', CARD_ONLY)})",
             "short",
             ANY_IS_BAD,
         ),
@@ -100,21 +101,21 @@ def _rates() -> list[object]:
             "HBM bytes sent for the first time. A copy between two cards is spread over all links"
             " between them; one that lags is narrow, slow or busy repairing.",
             "binBps",
-            (f"rate(accel_port_tx_payload_bytes_total{{{PORT}}}[{RATE}]) > 0", EACH_PORT),
+            (f"rate(accel_port_tx_payload_bytes_total{{{PORT}}}[{RATE}])", EACH_PORT),
         ).data_links([drill("This link", "accel-link", "instance", "card", "oe")]),
         lines(
             "Payload received by each end",
             "HBM bytes accepted, replays not counted. Less than its peer sent: frames are lost.",
             "binBps",
-            (f"rate(accel_port_rx_payload_bytes_total{{{PORT}}}[{RATE}]) > 0", EACH_PORT),
+            (f"rate(accel_port_rx_payload_bytes_total{{{PORT}}}[{RATE}])", EACH_PORT),
         ).data_links([drill("This link", "accel-link", "instance", "card", "oe")]),
         lines(
             "Internal bus",
             "Bytes that each card's bus took from HBM and put into it: copies inside a card too.",
             "binBps",
-            (f"rate(accel_card_bus_read_bytes_total{{{CARD_ONLY}}}[{RATE}]) > 0",
+            (f"rate(accel_card_bus_read_bytes_total{{{CARD_ONLY}}}[{RATE}])",
              EACH_CARD + " read"),
-            (f"rate(accel_card_bus_written_bytes_total{{{CARD_ONLY}}}[{RATE}]) > 0",
+            (f"rate(accel_card_bus_written_bytes_total{{{CARD_ONLY}}}[{RATE}])",
              EACH_CARD + " written"),
         ),
     ]  # fmt: skip
@@ -122,7 +123,7 @@ def _rates() -> list[object]:
 
 def _table() -> object:
     def of(metric: str) -> str:
-        return f"max by ({PER_CARD}) (increase({metric}{{{CARD_ONLY}}}[$__range]))"
+        return f"max by ({PER_CARD}) ({counted(metric, CARD_ONLY)})"
 
     return worst_first(
         "Cards that transfers were posted to",
@@ -205,7 +206,7 @@ def _flow() -> list[object]:
             "Times per second that the interface or the credits held data back: the wire is the"
             " limit, not the cards.",
             "cps",
-            (f"sum by ({PER_PORT}) (rate(accel_port_tx_stalls_total{{{PORT}}}[{RATE}])) > 0",
+            (f"sum by ({PER_PORT}) (rate(accel_port_tx_stalls_total{{{PORT}}}[{RATE}]))",
              EACH_PORT),
         ),
         lines(

@@ -77,6 +77,41 @@ def test_every_mistake_is_named_with_its_line(tmp_path: Path) -> None:
     assert (served.returncode, "card7" in served.stderr) == (2, True)
 
 
+@pytest.mark.parametrize(
+    ("words", "counts"),
+    [
+        ("--cards 64 --shape ring --transport memory", "64 cards, 4096 lanes, 128 fibres"),
+        ("--cards 128", "128 cards, 8192 lanes, 256 fibres"),
+        ("--cards 3 --profile dr8 --shape mesh --mtu 1500", "3 cards, 48 lanes, 3 fibres"),
+    ],
+)
+def test_a_rack_that_is_made_up_is_a_good_one(words: str, counts: str, tmp_path: Path) -> None:
+    done = acceld("make-config", *words.split())
+    assert (done.returncode, done.stderr) == (0, "")
+    path = tmp_path / "rack.toml"
+    path.write_text(done.stdout)
+    assert f"good, {counts}" in acceld("check-config", str(path)).stdout
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        ("--profile none", "--profile 'none': there is dr8, oio, single"),
+        ("--shape star", "--shape 'star': there is pairs, ring, mesh"),
+        ("--transport netdev", "--transport 'netdev': there is veth, tap, memory"),
+        ("--cards 3", "--cards: 3 do not make pairs; use 4"),
+        ("--cards 9 --shape mesh", "--cards: 9 cannot all meet: oio has 4 engines"),
+        ("--cards 130", "130 cards; at most 128 fit into one chassis"),
+        ("--mtu 100", "mtu"),
+        ("--cards 0 --shape ring", "--cards: a rack has at least one"),
+    ],
+)
+def test_a_rack_that_cannot_be_is_refused_in_one_line(words: str, says: str) -> None:
+    done = acceld("make-config", *words.split())
+    assert (done.returncode, done.stdout, len(done.stderr.splitlines())) == (2, "", 1)
+    assert says in done.stderr
+
+
 def test_a_configuration_that_is_not_there(tmp_path: Path) -> None:
     done = acceld("serve", "--config", str(tmp_path / "none.toml"))
     assert (done.returncode, "No such file" in done.stderr) == (2, True)

@@ -11,6 +11,7 @@ from typing import Any
 
 import promql_parser as promql
 import pytest
+import yaml
 from grafana_foundation_sdk.cog.encoder import JSONEncoder
 from grafana_foundation_sdk.cog.plugins import register_default_plugins
 from grafana_foundation_sdk.models import units
@@ -190,6 +191,39 @@ def test_every_board_can_be_reached_from_another() -> None:
         (link,) = read(file)["links"]
         assert (link["type"], link["includeVars"], link["keepTime"]) == ("dashboards", True, True)
         assert set(link["tags"]) <= set(read(file)["tags"])
+
+
+# ---- provisioning -------------------------------------------------------------------------------
+
+PROVISIONING = ROOT / "monitoring/grafana/provisioning"
+
+
+def provisioned(kind: str) -> dict[str, Any]:
+    document: dict[str, Any] = yaml.safe_load((PROVISIONING / kind / "acceld.yaml").read_text())
+    assert document["apiVersion"] == 1
+    return document
+
+
+def test_the_data_source_is_the_prometheus_that_scrapes_acceld() -> None:
+    (source,) = provisioned("datasources")["datasources"]
+    prometheus = yaml.safe_load((ROOT / "monitoring/prometheus.yml").read_text())
+    assert source["type"] == "prometheus"
+    assert source["jsonData"]["timeInterval"] == prometheus["global"]["scrape_interval"]
+
+
+def test_the_boards_are_looked_for_where_the_page_puts_them() -> None:
+    (provider,) = provisioned("dashboards")["providers"]
+    page = (ROOT / "docs/dashboards.md").read_text()
+    assert provider["type"] == "file"
+    assert f"cp monitoring/dashboards/*.json {provider['options']['path']}/" in page
+
+
+def test_the_page_shows_every_board() -> None:
+    page = (ROOT / "docs/dashboards.md").read_text()
+    for module in BOARDS:
+        assert f"(boards/{module.UID}.png)" in page
+        picture = ROOT / f"docs/boards/{module.UID}.png"
+        assert 10_000 < picture.stat().st_size < 150_000
 
 
 # ---- as Grafana puts variables in ---------------------------------------------------------------

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 import pytest
 
 from accelhw.fault.scenario import Level
-from accelhw.fault.scenariotopology import make_fleet
 from accelhw.interface.messages import InjectFault
+from accelhw.model.fleet import make_fleet
 from accelhw.model.ids import PortId
 from accelhw.model.link import LinkState
 from accelhw.model.profile import load_profile

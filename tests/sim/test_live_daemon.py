@@ -27,7 +27,7 @@ b = "card1/oe0"
 transport = "memory"
 """
 STORY = """
-for = "5s"
+for = "8s"
 [[do]]
 fault = "laser_fail"
 on = "card0/oe0/lane3"

@@ -203,16 +203,18 @@ class Climb:
 class Equaliser:
     """Both halves of all lanes of one end."""
 
-    __slots__ = ("climbs", "requests", "transmitters")
+    __slots__ = ("climbs", "requests", "settled", "transmitters")
 
     def __init__(self, best: Sequence[Taps], trace_loss_db: float) -> None:
         self.transmitters = [Transmitter(taps, trace_loss_db) for taps in best]
         self.requests = 0  # of all trainings
         self.climbs = [Climb() for _ in best]
+        self.settled = 0  # lanes whose receivers are content
 
     def forget(self) -> None:
         """A new training. Taps stay as they are until the far end asks."""
         self.climbs = [Climb() for _ in self.climbs]
+        self.settled = 0
         for transmitter in self.transmitters:
             transmitter.begin()
 
@@ -229,6 +231,7 @@ class Equaliser:
             transmitter.done = 1
         for climb in self.climbs:
             climb.serial, climb.settled, climb.penalty_mdb = 1, True, 0
+        self.settled = (1 << len(self.climbs)) - 1
 
     def begin(self) -> None:
         """Receivers start to ask."""
@@ -241,24 +244,23 @@ class Equaliser:
         self, message: TrainingMessage, lane_map: Sequence[int | None], good: int
     ) -> tuple[bool, bool]:
         """Whether own taps moved, and whether there is something new to say."""
-        shapes = message.shapes
+        shapes, transmitters = message.shapes, self.transmitters
         moved = False
         for ours, theirs in zip(message.lane_map, shapes, strict=False):
-            if ours is not None and ours < len(self.transmitters):
-                moved |= self.transmitters[ours].carry_out(theirs.ask_serial, theirs.ask)
+            if ours is None or ours >= len(transmitters):
+                continue
+            if (own := transmitters[ours]).done != theirs.ask_serial:
+                moved |= own.carry_out(theirs.ask_serial, theirs.ask)
         news = moved
-        for lane in lanes_of(good):
+        for lane in lanes_of(good & ~self.settled):
             far = lane_map[lane]
             if far is not None and far < len(shapes):
                 climb = self.climbs[lane]
                 before = climb.requests
                 news |= climb.observe(shapes[far])
                 self.requests += climb.requests - before
+                self.settled |= climb.settled << lane
         return moved, news
-
-    @property
-    def settled(self) -> int:
-        return sum(1 << lane for lane, climb in enumerate(self.climbs) if climb.settled)
 
     @property
     def penalties_db(self) -> tuple[float, ...]:

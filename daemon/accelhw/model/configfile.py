@@ -25,7 +25,7 @@ from accelhw.model.profile import Profile, UnknownProfile, load_profile, profile
 from accelhw.model.tomllines import key_lines
 from accelhw.model.tomltable import Mistake, Table, split
 
-CARDS_MAX = 64
+CARDS_MAX = 128
 HBM_GIB_MAX = 1024
 HBM_GRAIN_BYTES = 1 << 20
 WORKERS_MAX = 64

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import struct
 from enum import IntEnum, IntFlag
+from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
 from accelhw.wire.checksum import crc32c
@@ -25,6 +26,7 @@ ETHERNET_MIN_BYTES = 60  # a shorter frame may arrive padded to this
 MIN_MTU = 1280  # the longest message fits
 MAX_MTU = 65535
 NO_LANE = 0xFF
+PORTS_REMEMBERED = 1 << 10
 # A group address, so that a bridge between two TAP devices floods it; both are locally assigned.
 DESTINATION = bytes.fromhex("03acce1d0000")
 DEFAULT_SOURCE = bytes.fromhex("02acce1d0000")
@@ -199,7 +201,17 @@ def encode_frame(
     source: bytes = DEFAULT_SOURCE,
 ) -> bytes:
     """A whole unsequenced frame, for light and training."""
-    return Header(type_, lane, 0, 0, 0, epoch, 0, 0, 0, 0, 0).encode(payload, source)
+    body = bytes(payload)
+    header = _writer(source).write(
+        type_, lane, 0, len(body), 0, epoch, 0, 0, 0, 0, crc32c(body)
+    )  # fmt: skip
+    return bytes(header) + body
+
+
+@lru_cache(PORTS_REMEMBERED)
+def _writer(source: bytes) -> HeaderWriter:
+    """One for each port; its buffer is copied before the next one writes."""
+    return HeaderWriter(source)
 
 
 def rewrite_lane(frame: bytearray | memoryview, lane: int) -> None:

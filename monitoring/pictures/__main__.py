@@ -1,0 +1,70 @@
+"""`python -m pictures FOLDER`: a picture of each board there, as PNG.
+
+Without more words it runs a rack and a story of its own; with `--prometheus URL` it asks one that
+runs, about its last minutes.
+"""
+
+from __future__ import annotations
+
+import argparse
+import io
+import json
+import sys
+import tempfile
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from PIL import Image
+
+from boards.__main__ import BOARDS
+from boards.grafana import Span
+from pictures.answers import answer
+from pictures.draw import draw
+from pictures.prometheus import Prometheus
+from pictures.rack import watched
+
+BOARDS_FOLDER = Path(__file__).resolve().parent.parent / "dashboards"
+COLOURS = 96  # of a picture: enough for lines and letters, and small files
+STEPS = 180  # of the time shown
+OF_STORY: dict[str, dict[str, Any]] = {  # what the story is about, where a board shows one thing
+    "accel-link": {"card": "card1", "oe": "oe1"},
+    "accel-lanes": {"card": ["card0", "card1", "card3"]},
+}
+
+
+def main(words: list[str]) -> int:
+    parser = argparse.ArgumentParser(prog="pictures", description=__doc__)
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--prometheus", metavar="URL", help="one that scrapes acceld")
+    parser.add_argument("--minutes", type=float, default=60, help="so far back; default 60")
+    parser.add_argument("--scrape", type=float, default=15, help="its interval, s; default 15")
+    asked = parser.parse_args(words)
+    asked.folder.mkdir(parents=True, exist_ok=True)
+    if asked.prometheus:
+        end_s = time.time()
+        span_s = asked.minutes * 60
+        span = Span(end_s - span_s, end_s, max(span_s / STEPS, asked.scrape), asked.scrape)
+        paint(asked.folder, Prometheus(asked.prometheus), span, {})
+        return 0
+    with tempfile.TemporaryDirectory() as folder, watched(Path(folder)) as rack:
+        told = rack.tell()
+        paint(asked.folder, rack.prometheus, told.until(told.peak_s), OF_STORY)
+    return 0
+
+
+def paint(
+    folder: Path, prometheus: Prometheus, span: Span, wanted: Mapping[str, Mapping[str, Any]]
+) -> None:
+    for module in BOARDS:
+        board = json.loads((BOARDS_FOLDER / f"{module.UID}.json").read_text())
+        answered = answer(board, prometheus, span, wanted.get(module.UID, {}))
+        raw = io.BytesIO()
+        draw(answered).savefig(raw, format="png")
+        image = Image.open(raw).convert("RGB").quantize(COLOURS, dither=Image.Dither.NONE)
+        image.save(folder / f"{module.UID}.png", optimize=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
