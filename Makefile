@@ -69,11 +69,12 @@ proto: $(VENV)/.dev ## make sdk/accel/v1/ from proto/
 golden: $(VENV)/.dev ## rewrite tests/golden/; the diff is the review
 	@tools/in-namespace.sh $(BIN)/python -m pytest -q -m "not system" --golden tests $(ARGS)
 
-reference: $(VENV)/.dev ## make docs/reference/ and docs/path-comparison.md from the code
+reference: $(VENV)/.dev ## make docs/reference/, docs/alerts.md and docs/path-comparison.md from the code
 	$(BIN)/python tools/fault_reference.py docs/reference/faults.md
 	$(BIN)/python tools/health_reference.py docs/reference/health.md
 	$(BIN)/python tools/event_reference.py systemd/accel.catalog docs/reference/events.md
 	$(BIN)/python tools/metric_reference.py docs/reference/metrics.md
+	$(BIN)/python tools/alert_reference.py docs/alerts.md
 	$(BIN)/python tools/path_comparison.py docs/path-comparison.md
 
 dashboards: $(VENV)/.dev ## make monitoring/dashboards/*.json

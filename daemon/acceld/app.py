@@ -229,12 +229,11 @@ class App:
 
 
 def _status(host: Host) -> str:
-    snapshot = host.snapshot()
-    if not snapshot.attached:
+    attachment = host.hardware.attachment
+    if attachment is None:
         return f"waiting for the chassis: {host.hardware.why_gone}"
-    links = [p for c in snapshot.cards for p in c.ports if p.info.fibre is not None]
-    up = sum(port.state.carries_data for port in links)
-    return f"{len(snapshot.cards)} cards, {up} of {len(links)} links up"
+    counts = attachment.counts
+    return f"{counts.cards} cards, {counts.links_up} of {counts.links} links up"
 
 
 def _open_store(settings: Settings) -> Store:

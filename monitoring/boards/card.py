@@ -5,6 +5,16 @@ from __future__ import annotations
 from grafana_foundation_sdk.builders import dashboard
 
 from boards.blocks import (
+    Column,
+    drill,
+    figure,
+    lines,
+    states,
+    with_levels,
+    worst_first,
+)
+from boards.page import CARDS, DOWNS_OF_CARDS, FAULTS, POWER_CYCLES, RESETS, Shelf, Wide, board
+from boards.words import (
     ALL_IS_GOOD,
     ANY_IS_ODD,
     CARD,
@@ -16,16 +26,8 @@ from boards.blocks import (
     PER_CARD,
     PER_PORT,
     RATE,
-    Column,
-    drill,
-    figure,
-    lines,
     state_number,
-    states,
-    with_levels,
-    worst_first,
 )
-from boards.page import CARDS, DOWNS_OF_CARDS, FAULTS, POWER_CYCLES, RESETS, Shelf, Wide, board
 
 UID = "accel-card"
 

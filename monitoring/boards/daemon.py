@@ -5,6 +5,14 @@ from __future__ import annotations
 from grafana_foundation_sdk.builders import dashboard
 
 from boards.blocks import (
+    Column,
+    figure,
+    lines,
+    states,
+    worst_first,
+)
+from boards.page import DAEMON_STARTS, HOSTS, POWER_CYCLES, Shelf, board, counted_up
+from boards.words import (
     ANY_IS_BAD,
     ANY_IS_ODD,
     EACH_HOST,
@@ -13,14 +21,8 @@ from boards.blocks import (
     PER_HOST,
     RATE,
     YES_NO,
-    Column,
     Names,
-    figure,
-    lines,
-    states,
-    worst_first,
 )
-from boards.page import DAEMON_STARTS, HOSTS, POWER_CYCLES, Shelf, board, counted_up
 
 UID = "accel-daemon"
 WORKER = "{{instance}} worker {{worker}}"

@@ -5,6 +5,24 @@ from __future__ import annotations
 from grafana_foundation_sdk.builders import dashboard
 
 from boards.blocks import (
+    Column,
+    drill,
+    figure,
+    lines,
+    states,
+    worst_first,
+)
+from boards.page import (
+    CARDS,
+    DAEMON_STARTS,
+    DOWNS_OF_CARDS,
+    FAULTS,
+    POWER_CYCLES,
+    Shelf,
+    Wide,
+    board,
+)
+from boards.words import (
     ALL_IS_GOOD,
     ANY_IS_BAD,
     ANY_IS_ODD,
@@ -20,23 +38,7 @@ from boards.blocks import (
     PER_PORT,
     RATE,
     YES_NO,
-    Column,
-    drill,
-    figure,
-    lines,
     state_number,
-    states,
-    worst_first,
-)
-from boards.page import (
-    CARDS,
-    DAEMON_STARTS,
-    DOWNS_OF_CARDS,
-    FAULTS,
-    POWER_CYCLES,
-    Shelf,
-    Wide,
-    board,
 )
 
 UID = "accel-fleet"

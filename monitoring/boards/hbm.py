@@ -5,6 +5,14 @@ from __future__ import annotations
 from grafana_foundation_sdk.builders import dashboard
 
 from boards.blocks import (
+    Column,
+    figure,
+    lines,
+    with_levels,
+    worst_first,
+)
+from boards.page import CARDS, FAULTS, POWER_CYCLES, RESETS, Shelf, board
+from boards.words import (
     ANY_IS_BAD,
     ANY_IS_ODD,
     CARD,
@@ -14,14 +22,8 @@ from boards.blocks import (
     PER_CARD,
     PER_HOST,
     RATE,
-    Column,
     counted,
-    figure,
-    lines,
-    with_levels,
-    worst_first,
 )
-from boards.page import CARDS, FAULTS, POWER_CYCLES, RESETS, Shelf, board
 
 UID = "accel-hbm"
 

@@ -5,16 +5,6 @@ from __future__ import annotations
 from grafana_foundation_sdk.builders import dashboard
 
 from boards.blocks import (
-    ANY_IS_BAD,
-    ANY_IS_ODD,
-    EACH_LANE,
-    LANE,
-    MARGIN_DB,
-    PER_LANE,
-    PORT,
-    RATE,
-    RECEIVER,
-    WEAR,
     Column,
     drill,
     figure,
@@ -27,6 +17,18 @@ from boards.blocks import (
     worst_first,
 )
 from boards.page import DOWNS_OF_PORTS, FAULTS, LANES, RESETS, Shelf, Wide, board
+from boards.words import (
+    ANY_IS_BAD,
+    ANY_IS_ODD,
+    EACH_LANE,
+    LANE,
+    MARGIN_DB,
+    PER_LANE,
+    PORT,
+    RATE,
+    RECEIVER,
+    WEAR,
+)
 
 UID = "accel-lanes"
 JOINED = "on (job, instance, card, oe)"

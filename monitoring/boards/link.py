@@ -8,6 +8,16 @@ from dataclasses import replace
 from grafana_foundation_sdk.builders import dashboard
 
 from boards.blocks import (
+    drill,
+    figure,
+    heat,
+    lines,
+    logarithmic,
+    states,
+    with_levels,
+)
+from boards.page import FAULTS, HOSTS, PORTS, Mark, Shelf, Variable, Wide, board, counted_up
+from boards.words import (
     ANY_IS_BAD,
     FRAME_LOSS,
     HOST,
@@ -19,16 +29,8 @@ from boards.blocks import (
     RECEIVER,
     THERE,
     counted,
-    drill,
-    figure,
-    heat,
-    lines,
-    logarithmic,
     state_number,
-    states,
-    with_levels,
 )
-from boards.page import FAULTS, HOSTS, PORTS, Mark, Shelf, Variable, Wide, board, counted_up
 
 UID = "accel-link"
 NEAR, FAR = PORT, f'{HOST},card=~"$peer_card",oe=~"$peer_oe"'

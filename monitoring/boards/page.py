@@ -17,7 +17,14 @@ from grafana_foundation_sdk.models.dashboard import (
     VariableSort,
 )
 
-from boards.blocks import CARD, HOST, PORT, SOURCE
+from boards.blocks import (
+    SOURCE,
+)
+from boards.words import (
+    CARD,
+    HOST,
+    PORT,
+)
 
 TAG = "acceld"
 COLUMNS = 24  # of Grafana's grid

@@ -5,6 +5,15 @@ from __future__ import annotations
 from grafana_foundation_sdk.builders import dashboard
 
 from boards.blocks import (
+    Column,
+    drill,
+    figure,
+    lines,
+    states,
+    worst_first,
+)
+from boards.page import DOWNS_OF_PORTS, FAULTS, PORTS, RESETS, Shelf, Wide, board
+from boards.words import (
     ANY_IS_BAD,
     ANY_IS_ODD,
     EACH_PORT,
@@ -13,16 +22,9 @@ from boards.blocks import (
     PORT,
     RATE,
     THERE,
-    Column,
     counted,
-    drill,
-    figure,
-    lines,
     state_number,
-    states,
-    worst_first,
 )
-from boards.page import DOWNS_OF_PORTS, FAULTS, PORTS, RESETS, Shelf, Wide, board
 
 UID = "accel-training"
 

@@ -5,6 +5,14 @@ from __future__ import annotations
 from grafana_foundation_sdk.builders import dashboard
 
 from boards.blocks import (
+    Column,
+    drill,
+    figure,
+    lines,
+    worst_first,
+)
+from boards.page import DOWNS_OF_PORTS, FAULTS, PORTS, RESETS, Shelf, Wide, board
+from boards.words import (
     ANY_IS_BAD,
     EACH_CARD,
     EACH_PORT,
@@ -14,14 +22,8 @@ from boards.blocks import (
     PER_PORT,
     PORT,
     RATE,
-    Column,
     counted,
-    drill,
-    figure,
-    lines,
-    worst_first,
 )
-from boards.page import DOWNS_OF_PORTS, FAULTS, PORTS, RESETS, Shelf, Wide, board
 
 UID = "accel-transfers"
 CARD_ONLY = f'{HOST},card=~"$card"'

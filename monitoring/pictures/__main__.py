@@ -30,7 +30,7 @@ COLOURS = 96  # of a picture: enough for lines and letters, and small files
 STEPS = 180  # of the time shown
 OF_STORY: dict[str, dict[str, Any]] = {  # what the story is about, where a board shows one thing
     "accel-link": {"card": "card1", "oe": "oe1"},
-    "accel-lanes": {"card": ["card0", "card1", "card3"]},
+    "accel-lanes": {"card": ["card0", "card2", "card5"]},
 }
 
 

@@ -28,6 +28,7 @@ WAIT_S = 90
 COPY_BYTES = 24 << 20
 COPY_PAUSE_S = 0.5
 ROUTES = ((0, 1), (1, 2), (2, 3), (3, 0), (4, 5))  # copies go from card to card, in turn
+HISTORY_S = 62.0  # before the story: marks compare with a minute ago
 QUIET_S, PEAK_BEFORE_END_S, AFTER_S = 8.0, 4.0, 25.0
 
 CONFIG = """\
@@ -72,6 +73,7 @@ class Rack:
         file.write_bytes(os.urandom(COPY_BYTES))
         for card in sorted({card for route in ROUTES for card in route}):
             self.accelctl("cp", str(file), f"card{card}:weights")
+        time.sleep(HISTORY_S)
         over = threading.Event()
         copier = threading.Thread(target=self._copy, args=(over,))
         start_s = time.time()

@@ -76,6 +76,17 @@ def test_a_run_is_told_and_written(file: Path, accelctl: Accelctl) -> None:
     assert [line.split()[-1] for line in lines[-2:]] == ["yes", "yes"]
 
 
+def test_telemetry_may_be_parquet_or_both(file: Path, accelctl: Accelctl) -> None:
+    words = ("scenario", "run", "story.toml", "--simulate", "--out", "out", "-o", "json")
+    both = accelctl(*words, "--format", "parquet", "--format", "csv", "--cold-start")
+    assert (both.code, both.err) == (0, "")
+    tables = [name for name in json.loads(both.out)["files"] if "telemetry" in name]
+    assert tables == ["out/telemetry.parquet", "out/telemetry.csv"]
+    assert all(Path(name).stat().st_size > 1000 for name in tables)
+    lonely = accelctl(*words[:4], "--format", "parquet")
+    assert (lonely.code, "--format goes with --out" in lonely.err) == (2, True)
+
+
 def test_what_is_not_as_expected_is_exit_code_1(file: Path, accelctl: Accelctl) -> None:
     file.write_text(GOOD.replace("count = 1", "count = 0"))
     outcome = accelctl("scenario", "run", "story.toml", "--simulate", "-o", "json")

@@ -112,6 +112,15 @@ def test_silence_is_darkness_after_a_while_and_frames_prove_light() -> None:
     assert facing.near.light(facing.now) == (0b1111, 0b1111)
 
 
+def test_on_a_machine_that_is_too_busy_silence_means_less() -> None:
+    facing = Facing(narrow())
+    facing.near.bank.late_ns = 2 * SECOND
+    facing.near.light_moved(facing.now)
+    silent = facing.now + CARRIER_TIMEOUT_NS
+    assert facing.near.light(silent + 5 * SECOND) == (0b1111, 0b1111)
+    assert facing.near.light(silent + 6 * SECOND) == (0, 0)
+
+
 def test_a_carrier_that_was_overtaken_is_ignored() -> None:
     facing = Facing(narrow())
     old = facing.far.carrier(facing.now, 1, LinkState.SEEKING, Reason())

@@ -10,6 +10,7 @@ import pytest
 
 from accelhw.model.profile import load_profile
 from accelhw.optics.bank import BankFull, LaneBank
+from accelhw.optics.banks import Banks
 from accelhw.optics.causes import CAUSES, LANE_CAUSES
 from accelhw.optics.heat import nominal_case_c
 from accelhw.optics.monitor import power_reading_dbm
@@ -278,6 +279,16 @@ def test_every_cause_has_a_place() -> None:
         assert world.bank.causes.array(name).sum() == 0
     with pytest.raises(KeyError):
         world.bank.causes.array("no such cause")
+
+
+def test_lateness_is_forgotten_by_halves() -> None:
+    banks = Banks([load_profile("dr8")], seed=1)
+    bank = banks.of(load_profile("dr8"))
+    seen = []
+    for late_ns in (0, 800, 0, 0, 1000, 0):
+        banks.advance(1, late_ns)
+        seen.append(bank.late_ns)
+    assert seen == [0, 800, 400, 200, 1000, 500]
 
 
 def test_registers_read_what_is_there_now_whatever_moved() -> None:

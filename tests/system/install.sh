@@ -1,10 +1,10 @@
 #!/bin/sh
 # install.sh VENV: what the system tests need. As root it installs Debian packages (Prometheus,
-# nspawn), makes a small Debian or Ubuntu tree to boot, and installs this project for that tree.
-# As anybody else it changes nothing, and the tests say what they miss.
+# Alertmanager, nspawn), makes a small Debian or Ubuntu tree to boot, and installs this project for
+# that tree. As anybody else it changes nothing, and the tests say what they miss.
 set -eu
 venv=$1
-packages="prometheus debootstrap systemd systemd-container iproute2 tcpdump"
+packages="prometheus prometheus-alertmanager debootstrap systemd systemd-container iproute2 tcpdump"
 
 if [ "$(id -u)" != 0 ]; then
     echo "not root: no packages are installed; tests skip where one is missing"

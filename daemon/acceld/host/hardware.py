@@ -5,6 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 
+import numpy as np
+from numpy.typing import NDArray
+
 from acceld.errors import (
     AlreadyExists,
     InvalidRequest,
@@ -16,11 +19,12 @@ from acceld.errors import (
     suggestion,
 )
 from acceld.host.hbm import Hbm
-from acceld.host.snapshot import CardFacts
+from acceld.host.snapshot import CardFacts, Counts
 from accelhw.interface.client import ChassisLost, DeviceClient
 from accelhw.interface.messages import COMPLETION_ERRORS, Command, Welcome
 from accelhw.interface.tables import Tables
 from accelhw.model.ids import PortId
+from accelhw.model.link import LinkState
 from accelhw.model.profile import load_profile
 
 REFUSALS: dict[str, tuple[type[Refusal], str]] = {
@@ -66,6 +70,18 @@ class Attachment:
     @property
     def welcome(self) -> Welcome:
         return self.client.welcome
+
+    @cached_property
+    def _fibre_rows(self) -> NDArray[np.intp]:
+        ports = [port for card in self.cards.values() for port in card.info.ports]
+        return np.array([port.port_row for port in ports if port.fibre is not None], np.intp)
+
+    @property
+    def counts(self) -> Counts:
+        """In microseconds for hundreds of links: asked for at each change of one of them."""
+        states = self.tables.port["state"][self._fibre_rows]
+        up = np.isin(states, [state for state in LinkState if state.carries_data])
+        return Counts(len(self.cards), len(states), int(np.count_nonzero(up)))
 
     @cached_property
     def far_ends(self) -> dict[PortId, PortId]:

@@ -19,6 +19,9 @@ from accelhw.model.event import Severity
 
 LOOK_S = 1.0  # the longest time between two looks
 PAUSE_S = 0.1  # the shortest; a training changes its link many times a second
+PAUSES_PER_LOOK = (
+    4  # a pause is so many times as long as its look, which takes longer on large racks
+)
 REASONS_TOLD = 20  # of one event; the report has them all
 TOLD_KINDS = (Kind.HOST, Kind.CARD, Kind.LINK)
 SEVERITIES = {HealthState.CRITICAL: Severity.ERROR, HealthState.WARNING: Severity.WARNING}
@@ -62,10 +65,12 @@ class HealthWatch:
     async def run(self, moved: Notice) -> None:
         """Look once a second, and soon after something `moved`, until cancelled."""
         while True:
-            seen = moved.count
+            seen, began_ns = moved.count, self._now().mono_ns
             self.look()
-            await asyncio.sleep(PAUSE_S)
-            await moved.past(seen, LOOK_S - PAUSE_S)
+            took_s = (self._now().mono_ns - began_ns) / 1e9
+            pause_s = min(max(PAUSE_S, PAUSES_PER_LOOK * took_s), LOOK_S)
+            await asyncio.sleep(pause_s)
+            await moved.past(seen, LOOK_S - pause_s)
 
     def of(self, place: Place) -> Health:
         """Health of an object now. Raises NotFound, Unavailable."""

@@ -26,6 +26,7 @@ from acceld.host.regions import Regions
 from acceld.host.snapshot import (
     CardFacts,
     CardSnapshot,
+    Counts,
     HostSnapshot,
     PortSnapshot,
     Scrapes,
@@ -242,12 +243,19 @@ class Host:
     def snapshot(self) -> HostSnapshot:
         """Everything, from any thread."""
         attachment = self.hardware.attachment
+        if attachment is None:
+            return self._snapshot(None, ())
+        cards = attachment.cards.values()
+        return self._snapshot(attachment, tuple(self._card_snapshot(attachment, c) for c in cards))
+
+    def overview(self) -> HostSnapshot:
+        """As `snapshot`, without the cards: quick, however many there are."""
+        return self._snapshot(self.hardware.attachment, ())
+
+    def _snapshot(
+        self, attachment: Attachment | None, cards: tuple[CardSnapshot, ...]
+    ) -> HostSnapshot:
         welcome = attachment.welcome if attachment else None
-        cards = (
-            tuple(self._card_snapshot(attachment, c) for c in attachment.cards.values())
-            if attachment
-            else ()
-        )
         return HostSnapshot(
             version=self.version,
             daemon_pid=os.getpid(),
@@ -269,6 +277,7 @@ class Host:
             store_bytes=self.store.size_bytes,
             scrapes=self.scrapes(),
             health=self.health.samples,
+            counts=attachment.counts if attachment else Counts(),
         )
 
     def _rows(

@@ -290,6 +290,15 @@ class Scrapes:
     last_samples: int = 0
 
 
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """How much hardware there is, and how much of it is up."""
+
+    cards: int = 0
+    links: int = 0  # ports with a fibre
+    links_up: int = 0  # that carry data
+
+
 @dataclass(frozen=True)
 class HostSnapshot:
     """The whole. Without a chassis there are no cards and no workers."""
@@ -314,6 +323,7 @@ class HostSnapshot:
     store_bytes: int | None = None  # None: in memory only
     scrapes: Scrapes = Scrapes()
     health: tuple[HealthSample, ...] = ()
+    counts: Counts = Counts()
 
 
 def _link_state(value: int) -> LinkState:

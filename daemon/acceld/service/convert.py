@@ -65,7 +65,6 @@ def card(snapshot: CardSnapshot) -> card_pb2.Card:
 
 
 def host(snapshot: HostSnapshot) -> host_pb2.Host:
-    ports = [p for c in snapshot.cards for p in c.ports if p.info.fibre is not None]
     message = host_pb2.Host(
         version=snapshot.version,
         daemon_pid=snapshot.daemon_pid,
@@ -73,9 +72,9 @@ def host(snapshot: HostSnapshot) -> host_pb2.Host:
         chassis_pid=snapshot.chassis_pid,
         hbm_allocated_bytes=snapshot.hbm_allocated_bytes,
         workers=[worker(one) for one in snapshot.workers],
-        card_count=len(snapshot.cards),
-        link_count=len(ports),
-        links_up_count=sum(port.state.carries_data for port in ports),
+        card_count=snapshot.counts.cards,
+        link_count=snapshot.counts.links,
+        links_up_count=snapshot.counts.links_up,
         metrics_address=snapshot.metrics_address,
     )
     fill(message, snapshot)

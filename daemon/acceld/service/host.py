@@ -14,4 +14,4 @@ class HostServicer(host_pb2_grpc.HostServiceServicer):  # type: ignore[misc]
         self._host = host
 
     async def GetHost(self, request: Any, context: Any) -> host_pb2.Host:
-        return convert.host(self._host.snapshot())
+        return convert.host(self._host.overview())

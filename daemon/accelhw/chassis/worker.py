@@ -542,6 +542,7 @@ class Worker:
         }
         self._transfers: dict[str, CardRunner] = {}
         self._progress_armed = False
+        self._ticked = False
         self.loop.add_reader(channel.fileno(), self._on_control)
         now_ns = monotonic_ns()
         for resumed in start.transfers:
@@ -641,7 +642,8 @@ class Worker:
         if self._row["beat_ns"] and late_ns > TICK_NS:
             self._row["tick_overruns"] += 1
         self._row["beat_ns"] = now_ns
-        self.banks.advance(now_ns)
+        self.banks.advance(now_ns, max(late_ns, 0) if self._ticked else 0)
+        self._ticked = True
 
     def watch_progress(self, now_ns: int) -> None:
         """Tell of transfers and tests from now on, for as long as some run."""

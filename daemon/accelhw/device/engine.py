@@ -34,6 +34,7 @@ Flags = NDArray[np.bool_]
 
 CARRIER_BEAT_NS = 500_000_000
 CARRIER_TIMEOUT_NS = 1_600_000_000  # then the fibre is dark
+LATE_FACTOR = 3
 SETTLE_MIN_S, SETTLE_MAX_S = 0.1, 0.3  # laser and ring heater, from off to in their window
 WAVELENGTH_STEP_PM = 10  # finer shifts are not told
 NEVER = -1
@@ -232,8 +233,13 @@ class OpticalEngine:
             self._heard_ns = now_ns
 
     def dark_deadline_ns(self) -> int | None:
-        """When to ask for `light` at the latest, if nothing is heard before."""
-        return None if self._heard_ns is None else self._heard_ns + CARRIER_TIMEOUT_NS
+        """When to ask for `light` at the latest, if nothing is heard before.
+
+        Where this end gets too little of the machine, the far end may, too.
+        """
+        if self._heard_ns is None:
+            return None
+        return self._heard_ns + CARRIER_TIMEOUT_NS + LATE_FACTOR * self.bank.late_ns
 
     def go_dark(self, now_ns: int) -> bool:
         """Nothing comes through the fibre: its interface is down, or silent for too long."""

@@ -179,7 +179,7 @@ class Core:
             case _:
                 interval = patience.BEAT_NS << min(self._beats, patience.BEAT_DOUBLINGS)
         # Where answers take long, many ports talk at once: then this one talks less.
-        interval = max(interval, 2 * self._far.rtt_last)
+        interval = max(interval, min(2 * self._far.rtt_last, patience.BEAT_MAX_NS))
         self._last_beat = self._now
         self._next_beat = self._now + interval
         self._beats += 1

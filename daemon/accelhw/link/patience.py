@@ -8,6 +8,7 @@ MS = 1_000_000
 # must not talk more the slower they are heard.
 BEAT_NS = 40 * MS
 BEAT_DOUBLINGS = 3
+BEAT_MAX_NS = 1000 * MS  # however slow the machine is
 SEEK_LIT_NS = 400 * MS  # between beacons into a lit fibre
 SEEK_DARK_NS = 1000 * MS  # a starting peer is noticed anyway, by its carrier
 REPLY_NS = 20 * MS  # between answers to a peer that is behind

@@ -64,6 +64,7 @@ class LaneBank:
         self.profile = profile
         self.seed = seed
         self.now_ns = 0
+        self.late_ns = 0  # how late its time is let pass of late, on a machine that is too busy
         self.wall_offset_ns = 0  # wall clock minus the clock that is handed in
         self.causes = Causes.healthy(ports * lanes, cards)  # lane arrays run over ports * lanes
         shaped = self._by_port(ports, lanes)

@@ -27,8 +27,9 @@ class Banks:
     def of(self, profile: Profile) -> LaneBank:
         return self._banks[profile.name]
 
-    def advance(self, now_ns: int) -> None:
-        """Let time pass for all lanes, and their monitors wander."""
+    def advance(self, now_ns: int, late_ns: int = 0) -> None:
+        """Let time pass for all lanes, and their monitors wander. `late_ns`: so much too late."""
         for bank in self._banks.values():
+            bank.late_ns = max(late_ns, bank.late_ns // 2)
             bank.advance(now_ns)
             bank.sense()
