@@ -12,6 +12,7 @@ from accel.v1 import host_pb2, host_pb2_grpc, transfer_pb2, transfer_pb2_grpc
 from accel.wire import Patience, Wire
 
 RECONNECT_S = 30.0
+SOON_S = 0.05  # a transfer that ends within it needs no watching
 ENDED = frozenset({"DONE", "FAILED", "CANCELLED"})
 
 
@@ -43,12 +44,16 @@ class Transfers:
         length: int = 0,
         pull: bool = False,
         link_deadline_s: float | None = None,
+        request_id: str = "",
+        wait_s: float = 0.0,
     ) -> transfer_pb2.Transfer:
-        """Starts a transfer and returns at once.
+        """Starts a transfer and returns at once, or at its end if that comes within `wait_s`.
 
         `length` 0 takes as much as both regions hold from their offsets; they must agree.
         `pull` lets the target's card read instead of the source's card write.
         `link_deadline_s` is the longest time without a usable link before it fails.
+        `request_id`, a UUID, makes it safe to call again after an answer that was lost: no second
+        transfer starts.
         """
         request = transfer_pb2.CreateTransferRequest(
             source=_slice(source), target=_slice(target), length=length
@@ -57,6 +62,9 @@ class Transfers:
             request.kind = transfer_pb2.TRANSFER_KIND_READ
         if link_deadline_s is not None:
             request.link_deadline.FromNanoseconds(int(link_deadline_s * 1e9))
+        if wait_s > 0:
+            request.wait.FromNanoseconds(int(wait_s * 1e9))
+        request.request_id = request_id
         answer: transfer_pb2.Transfer = self._wire.call(self._stub.CreateTransfer, request)
         return answer
 
@@ -116,7 +124,13 @@ class Transfers:
         """
         if create:
             self._make_room(RegionAddress.parse(source), RegionAddress.parse(target), length)
-        last = self.create(source, target, length=length, link_deadline_s=link_deadline_s)
+        last = self.create(
+            source, target, length=length, link_deadline_s=link_deadline_s, wait_s=SOON_S
+        )
+        if ended(last):
+            if progress is not None:
+                progress(last)
+            return check(last)
         for state in self.follow(last.name, reconnect_s=reconnect_s):
             last = state
             if progress is not None:

@@ -9,7 +9,15 @@ from collections.abc import AsyncIterator, Iterable
 
 import structlog
 
-from acceld.errors import InvalidRequest, NotFound, OutOfRange, Refusal, WrongState, suggestion
+from acceld.errors import (
+    AlreadyExists,
+    InvalidRequest,
+    NotFound,
+    OutOfRange,
+    Refusal,
+    WrongState,
+    suggestion,
+)
 from acceld.host.hardware import Hardware
 from acceld.host.notice import Notice
 from acceld.host.paths import require_path
@@ -111,10 +119,12 @@ class Transfers:
         length: int = 0,
         kind: TransferKind | None = None,
         link_deadline_s: float = LINK_DEADLINE_S,
+        transfer_id: str = "",
     ) -> Transfer:
         """Returns when the hardware has taken it. Raises Refusal.
 
-        `length` in bytes; 0 for as much as both slices hold.
+        `length` in bytes; 0 for as much as both slices hold. `transfer_id`: of the caller's choice;
+        the same call again gives the transfer that the first one started.
         """
         if not 0 < link_deadline_s <= 86_400:
             raise InvalidRequest(
@@ -126,6 +136,8 @@ class Transfers:
         source, source_room = self._resolve(source)
         target, target_room = self._resolve(target)
         length = self._length(source, source_room, target, target_room, length)
+        if known := self._known(transfer_id, source, target, length):
+            return known
         local, remote = (target, source) if kind is TransferKind.READ else (source, target)
         if kind is not TransferKind.LOCAL:
             require_path(self._hardware.now.welcome.cards, local.card, remote.card)
@@ -133,7 +145,12 @@ class Transfers:
             source,
             target,
             TransferStatus(
-                uuid.uuid4().hex, kind, TransferState.QUEUED, local.card, remote.card, length
+                transfer_id or uuid.uuid4().hex,
+                kind,
+                TransferState.QUEUED,
+                local.card,
+                remote.card,
+                length,
             ),
             time.time_ns(),
         )
@@ -153,6 +170,18 @@ class Transfers:
                 self._store.remove_transfer(transfer.id)
             raise
         return self.get(transfer.id)
+
+    async def settled(self, transfer_id: str, wait_s: float) -> Transfer:
+        """At its end, or as it is after so long. Raises NotFound."""
+        deadline_s = time.monotonic() + wait_s
+        while True:
+            notice = self._notices.get(transfer_id)
+            seen = notice.count if notice else 0
+            transfer = self.get(transfer_id)
+            left_s = deadline_s - time.monotonic()
+            if transfer.status.state.ended or notice is None or left_s <= 0:
+                return transfer
+            await notice.past(seen, left_s)
 
     async def cancel(self, transfer_id: str) -> Transfer:
         """Returns at its end, or as it is when that takes long. Raises NotFound, WrongState."""
@@ -224,6 +253,22 @@ class Transfers:
     async def powered_off(self) -> None:
         """The hardware was powered off: what it moved is over, whenever it comes back."""
         await self.reconcile(())
+
+    def _known(
+        self, transfer_id: str, source: Slice, target: Slice, length: int
+    ) -> Transfer | None:
+        """Of an earlier call with this id. Raises AlreadyExists where that was another copy."""
+        known = self._active.get(transfer_id) or self._store.transfer(transfer_id)
+        if not transfer_id or known is None:
+            return None
+        if (known.source, known.target, known.status.total_bytes) != (source, target, length):
+            raise AlreadyExists(
+                "REQUEST_ID_USED",
+                f"{transfer_id} was another transfer, of {known.source} to {known.target}; use a"
+                " new id for each",
+                transfer=transfer_id,
+            )
+        return known
 
     # ---- pieces ---------------------------------------------------------------------------------
 

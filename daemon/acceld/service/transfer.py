@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import AsyncIterator
 from typing import Any
 
@@ -12,6 +13,8 @@ from acceld.host.transfers import LINK_DEADLINE_S
 from acceld.service import convert, names
 from acceld.service.pages import page
 from accelhw.model.transfer import TransferKind
+
+WAIT_MAX_S = 60.0
 
 
 class TransferServicer(transfer_pb2_grpc.TransferServiceServicer):  # type: ignore[misc]
@@ -27,7 +30,11 @@ class TransferServicer(transfer_pb2_grpc.TransferServiceServicer):  # type: igno
             convert.seconds(request.link_deadline)
             if request.HasField("link_deadline")
             else LINK_DEADLINE_S,
+            _request_id(request.request_id),
         )
+        if request.HasField("wait"):
+            wait_s = min(convert.seconds(request.wait), WAIT_MAX_S)
+            transfer = await self._host.transfers.settled(transfer.id, wait_s)
         return convert.transfer(transfer)
 
     async def GetTransfer(self, request: Any, context: Any) -> transfer_pb2.Transfer:
@@ -55,6 +62,17 @@ class TransferServicer(transfer_pb2_grpc.TransferServiceServicer):  # type: igno
         return convert.transfer(
             await self._host.transfers.cancel(names.parse_transfer(request.name))
         )
+
+
+def _request_id(text: str) -> str:
+    try:
+        return uuid.UUID(text).hex if text else ""
+    except ValueError as error:
+        raise InvalidRequest(
+            "REQUEST_ID_INVALID",
+            f"{text!r} is no request id; use a UUID, a new one for each transfer",
+            request_id=text,
+        ) from error
 
 
 def _kind(value: int) -> TransferKind | None:

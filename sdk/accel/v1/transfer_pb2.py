@@ -26,33 +26,33 @@ from google.protobuf import duration_pb2 as google_dot_protobuf_dot_duration__pb
 from google.protobuf import timestamp_pb2 as google_dot_protobuf_dot_timestamp__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x17\x61\x63\x63\x65l/v1/transfer.proto\x12\x08\x61\x63\x63\x65l.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"[\n\x0bRegionSlice\x12\x0e\n\x06region\x18\x01 \x01(\t\x12\x0e\n\x06offset\x18\x02 \x01(\x04\x12\x0c\n\x04\x63\x61rd\x18\x03 \x01(\t\x12\x11\n\tregion_id\x18\x04 \x01(\r\x12\x0b\n\x03key\x18\x05 \x01(\r\"\xfc\x04\n\x08Transfer\x12\x0c\n\x04name\x18\x01 \x01(\t\x12$\n\x04kind\x18\x02 \x01(\x0e\x32\x16.accel.v1.TransferKind\x12&\n\x05state\x18\x03 \x01(\x0e\x32\x17.accel.v1.TransferState\x12%\n\x06source\x18\x04 \x01(\x0b\x32\x15.accel.v1.RegionSlice\x12%\n\x06target\x18\x05 \x01(\x0b\x32\x15.accel.v1.RegionSlice\x12\x13\n\x0btotal_bytes\x18\x06 \x01(\x04\x12\x12\n\ngood_bytes\x18\x07 \x01(\x04\x12\x18\n\x10\x66irst_gap_offset\x18\x08 \x01(\x04\x12\r\n\x05links\x18\t \x03(\t\x12.\n\nstart_time\x18\n \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12,\n\x08\x65nd_time\x18\x0b \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x14\n\x07wall_ms\x18\x0c \x01(\x01H\x00\x88\x01\x01\x12\x1d\n\x10wall_gbyte_per_s\x18\r \x01(\x01H\x01\x88\x01\x01\x12\x18\n\x0bmodelled_us\x18\x0e \x01(\x01H\x02\x88\x01\x01\x12\x1d\n\x10modelled_pcie_us\x18\x0f \x01(\x01H\x03\x88\x01\x01\x12\x13\n\x06\x63rc32c\x18\x10 \x01(\rH\x04\x88\x01\x01\x12\x1d\n\x15replayed_frames_total\x18\x11 \x01(\x04\x12\r\n\x05\x65rror\x18\x12 \x01(\t\x12\x14\n\x0c\x65rror_detail\x18\x13 \x01(\tB\n\n\x08_wall_msB\x13\n\x11_wall_gbyte_per_sB\x0e\n\x0c_modelled_usB\x13\n\x11_modelled_pcie_usB\t\n\x07_crc32c\"\xcd\x01\n\x15\x43reateTransferRequest\x12%\n\x06source\x18\x01 \x01(\x0b\x32\x15.accel.v1.RegionSlice\x12%\n\x06target\x18\x02 \x01(\x0b\x32\x15.accel.v1.RegionSlice\x12\x0e\n\x06length\x18\x03 \x01(\x04\x12$\n\x04kind\x18\x04 \x01(\x0e\x32\x16.accel.v1.TransferKind\x12\x30\n\rlink_deadline\x18\x05 \x01(\x0b\x32\x19.google.protobuf.Duration\"\"\n\x12GetTransferRequest\x12\x0c\n\x04name\x18\x01 \x01(\t\"R\n\x14ListTransfersRequest\x12\x11\n\tpage_size\x18\x01 \x01(\x05\x12\x12\n\npage_token\x18\x02 \x01(\t\x12\x13\n\x0b\x61\x63tive_only\x18\x03 \x01(\x08\"W\n\x15ListTransfersResponse\x12%\n\ttransfers\x18\x01 \x03(\x0b\x32\x12.accel.v1.Transfer\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"$\n\x14WatchTransferRequest\x12\x0c\n\x04name\x18\x01 \x01(\t\"%\n\x15\x43\x61ncelTransferRequest\x12\x0c\n\x04name\x18\x01 \x01(\t*w\n\x0cTransferKind\x12\x1d\n\x19TRANSFER_KIND_UNSPECIFIED\x10\x00\x12\x17\n\x13TRANSFER_KIND_WRITE\x10\x01\x12\x16\n\x12TRANSFER_KIND_READ\x10\x02\x12\x17\n\x13TRANSFER_KIND_LOCAL\x10\x03*\xd4\x01\n\rTransferState\x12\x1e\n\x1aTRANSFER_STATE_UNSPECIFIED\x10\x00\x12\x19\n\x15TRANSFER_STATE_QUEUED\x10\x01\x12\x1a\n\x16TRANSFER_STATE_RUNNING\x10\x02\x12\x1a\n\x16TRANSFER_STATE_WAITING\x10\x03\x12\x17\n\x13TRANSFER_STATE_DONE\x10\x04\x12\x19\n\x15TRANSFER_STATE_FAILED\x10\x05\x12\x1c\n\x18TRANSFER_STATE_CANCELLED\x10\x06\x32\xf9\x02\n\x0fTransferService\x12\x45\n\x0e\x43reateTransfer\x12\x1f.accel.v1.CreateTransferRequest\x1a\x12.accel.v1.Transfer\x12?\n\x0bGetTransfer\x12\x1c.accel.v1.GetTransferRequest\x1a\x12.accel.v1.Transfer\x12P\n\rListTransfers\x12\x1e.accel.v1.ListTransfersRequest\x1a\x1f.accel.v1.ListTransfersResponse\x12\x45\n\rWatchTransfer\x12\x1e.accel.v1.WatchTransferRequest\x1a\x12.accel.v1.Transfer0\x01\x12\x45\n\x0e\x43\x61ncelTransfer\x12\x1f.accel.v1.CancelTransferRequest\x1a\x12.accel.v1.Transferb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x17\x61\x63\x63\x65l/v1/transfer.proto\x12\x08\x61\x63\x63\x65l.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"[\n\x0bRegionSlice\x12\x0e\n\x06region\x18\x01 \x01(\t\x12\x0e\n\x06offset\x18\x02 \x01(\x04\x12\x0c\n\x04\x63\x61rd\x18\x03 \x01(\t\x12\x11\n\tregion_id\x18\x04 \x01(\r\x12\x0b\n\x03key\x18\x05 \x01(\r\"\xfc\x04\n\x08Transfer\x12\x0c\n\x04name\x18\x01 \x01(\t\x12$\n\x04kind\x18\x02 \x01(\x0e\x32\x16.accel.v1.TransferKind\x12&\n\x05state\x18\x03 \x01(\x0e\x32\x17.accel.v1.TransferState\x12%\n\x06source\x18\x04 \x01(\x0b\x32\x15.accel.v1.RegionSlice\x12%\n\x06target\x18\x05 \x01(\x0b\x32\x15.accel.v1.RegionSlice\x12\x13\n\x0btotal_bytes\x18\x06 \x01(\x04\x12\x12\n\ngood_bytes\x18\x07 \x01(\x04\x12\x18\n\x10\x66irst_gap_offset\x18\x08 \x01(\x04\x12\r\n\x05links\x18\t \x03(\t\x12.\n\nstart_time\x18\n \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12,\n\x08\x65nd_time\x18\x0b \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x14\n\x07wall_ms\x18\x0c \x01(\x01H\x00\x88\x01\x01\x12\x1d\n\x10wall_gbyte_per_s\x18\r \x01(\x01H\x01\x88\x01\x01\x12\x18\n\x0bmodelled_us\x18\x0e \x01(\x01H\x02\x88\x01\x01\x12\x1d\n\x10modelled_pcie_us\x18\x0f \x01(\x01H\x03\x88\x01\x01\x12\x13\n\x06\x63rc32c\x18\x10 \x01(\rH\x04\x88\x01\x01\x12\x1d\n\x15replayed_frames_total\x18\x11 \x01(\x04\x12\r\n\x05\x65rror\x18\x12 \x01(\t\x12\x14\n\x0c\x65rror_detail\x18\x13 \x01(\tB\n\n\x08_wall_msB\x13\n\x11_wall_gbyte_per_sB\x0e\n\x0c_modelled_usB\x13\n\x11_modelled_pcie_usB\t\n\x07_crc32c\"\x8a\x02\n\x15\x43reateTransferRequest\x12%\n\x06source\x18\x01 \x01(\x0b\x32\x15.accel.v1.RegionSlice\x12%\n\x06target\x18\x02 \x01(\x0b\x32\x15.accel.v1.RegionSlice\x12\x0e\n\x06length\x18\x03 \x01(\x04\x12$\n\x04kind\x18\x04 \x01(\x0e\x32\x16.accel.v1.TransferKind\x12\x30\n\rlink_deadline\x18\x05 \x01(\x0b\x32\x19.google.protobuf.Duration\x12\x12\n\nrequest_id\x18\x06 \x01(\t\x12\'\n\x04wait\x18\x07 \x01(\x0b\x32\x19.google.protobuf.Duration\"\"\n\x12GetTransferRequest\x12\x0c\n\x04name\x18\x01 \x01(\t\"R\n\x14ListTransfersRequest\x12\x11\n\tpage_size\x18\x01 \x01(\x05\x12\x12\n\npage_token\x18\x02 \x01(\t\x12\x13\n\x0b\x61\x63tive_only\x18\x03 \x01(\x08\"W\n\x15ListTransfersResponse\x12%\n\ttransfers\x18\x01 \x03(\x0b\x32\x12.accel.v1.Transfer\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"$\n\x14WatchTransferRequest\x12\x0c\n\x04name\x18\x01 \x01(\t\"%\n\x15\x43\x61ncelTransferRequest\x12\x0c\n\x04name\x18\x01 \x01(\t*w\n\x0cTransferKind\x12\x1d\n\x19TRANSFER_KIND_UNSPECIFIED\x10\x00\x12\x17\n\x13TRANSFER_KIND_WRITE\x10\x01\x12\x16\n\x12TRANSFER_KIND_READ\x10\x02\x12\x17\n\x13TRANSFER_KIND_LOCAL\x10\x03*\xd4\x01\n\rTransferState\x12\x1e\n\x1aTRANSFER_STATE_UNSPECIFIED\x10\x00\x12\x19\n\x15TRANSFER_STATE_QUEUED\x10\x01\x12\x1a\n\x16TRANSFER_STATE_RUNNING\x10\x02\x12\x1a\n\x16TRANSFER_STATE_WAITING\x10\x03\x12\x17\n\x13TRANSFER_STATE_DONE\x10\x04\x12\x19\n\x15TRANSFER_STATE_FAILED\x10\x05\x12\x1c\n\x18TRANSFER_STATE_CANCELLED\x10\x06\x32\xf9\x02\n\x0fTransferService\x12\x45\n\x0e\x43reateTransfer\x12\x1f.accel.v1.CreateTransferRequest\x1a\x12.accel.v1.Transfer\x12?\n\x0bGetTransfer\x12\x1c.accel.v1.GetTransferRequest\x1a\x12.accel.v1.Transfer\x12P\n\rListTransfers\x12\x1e.accel.v1.ListTransfersRequest\x1a\x1f.accel.v1.ListTransfersResponse\x12\x45\n\rWatchTransfer\x12\x1e.accel.v1.WatchTransferRequest\x1a\x12.accel.v1.Transfer0\x01\x12\x45\n\x0e\x43\x61ncelTransfer\x12\x1f.accel.v1.CancelTransferRequest\x1a\x12.accel.v1.Transferb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'accel.v1.transfer_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
-  _globals['_TRANSFERKIND']._serialized_start=1328
-  _globals['_TRANSFERKIND']._serialized_end=1447
-  _globals['_TRANSFERSTATE']._serialized_start=1450
-  _globals['_TRANSFERSTATE']._serialized_end=1662
+  _globals['_TRANSFERKIND']._serialized_start=1389
+  _globals['_TRANSFERKIND']._serialized_end=1508
+  _globals['_TRANSFERSTATE']._serialized_start=1511
+  _globals['_TRANSFERSTATE']._serialized_end=1723
   _globals['_REGIONSLICE']._serialized_start=102
   _globals['_REGIONSLICE']._serialized_end=193
   _globals['_TRANSFER']._serialized_start=196
   _globals['_TRANSFER']._serialized_end=832
   _globals['_CREATETRANSFERREQUEST']._serialized_start=835
-  _globals['_CREATETRANSFERREQUEST']._serialized_end=1040
-  _globals['_GETTRANSFERREQUEST']._serialized_start=1042
-  _globals['_GETTRANSFERREQUEST']._serialized_end=1076
-  _globals['_LISTTRANSFERSREQUEST']._serialized_start=1078
-  _globals['_LISTTRANSFERSREQUEST']._serialized_end=1160
-  _globals['_LISTTRANSFERSRESPONSE']._serialized_start=1162
-  _globals['_LISTTRANSFERSRESPONSE']._serialized_end=1249
-  _globals['_WATCHTRANSFERREQUEST']._serialized_start=1251
-  _globals['_WATCHTRANSFERREQUEST']._serialized_end=1287
-  _globals['_CANCELTRANSFERREQUEST']._serialized_start=1289
-  _globals['_CANCELTRANSFERREQUEST']._serialized_end=1326
-  _globals['_TRANSFERSERVICE']._serialized_start=1665
-  _globals['_TRANSFERSERVICE']._serialized_end=2042
+  _globals['_CREATETRANSFERREQUEST']._serialized_end=1101
+  _globals['_GETTRANSFERREQUEST']._serialized_start=1103
+  _globals['_GETTRANSFERREQUEST']._serialized_end=1137
+  _globals['_LISTTRANSFERSREQUEST']._serialized_start=1139
+  _globals['_LISTTRANSFERSREQUEST']._serialized_end=1221
+  _globals['_LISTTRANSFERSRESPONSE']._serialized_start=1223
+  _globals['_LISTTRANSFERSRESPONSE']._serialized_end=1310
+  _globals['_WATCHTRANSFERREQUEST']._serialized_start=1312
+  _globals['_WATCHTRANSFERREQUEST']._serialized_end=1348
+  _globals['_CANCELTRANSFERREQUEST']._serialized_start=1350
+  _globals['_CANCELTRANSFERREQUEST']._serialized_end=1387
+  _globals['_TRANSFERSERVICE']._serialized_start=1726
+  _globals['_TRANSFERSERVICE']._serialized_end=2103
 # @@protoc_insertion_point(module_scope)

@@ -96,18 +96,22 @@ class Transfer(_message.Message):
     def __init__(self, name: _Optional[str] = ..., kind: _Optional[_Union[TransferKind, str]] = ..., state: _Optional[_Union[TransferState, str]] = ..., source: _Optional[_Union[RegionSlice, _Mapping]] = ..., target: _Optional[_Union[RegionSlice, _Mapping]] = ..., total_bytes: _Optional[int] = ..., good_bytes: _Optional[int] = ..., first_gap_offset: _Optional[int] = ..., links: _Optional[_Iterable[str]] = ..., start_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., end_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., wall_ms: _Optional[float] = ..., wall_gbyte_per_s: _Optional[float] = ..., modelled_us: _Optional[float] = ..., modelled_pcie_us: _Optional[float] = ..., crc32c: _Optional[int] = ..., replayed_frames_total: _Optional[int] = ..., error: _Optional[str] = ..., error_detail: _Optional[str] = ...) -> None: ...
 
 class CreateTransferRequest(_message.Message):
-    __slots__ = ("source", "target", "length", "kind", "link_deadline")
+    __slots__ = ("source", "target", "length", "kind", "link_deadline", "request_id", "wait")
     SOURCE_FIELD_NUMBER: _ClassVar[int]
     TARGET_FIELD_NUMBER: _ClassVar[int]
     LENGTH_FIELD_NUMBER: _ClassVar[int]
     KIND_FIELD_NUMBER: _ClassVar[int]
     LINK_DEADLINE_FIELD_NUMBER: _ClassVar[int]
+    REQUEST_ID_FIELD_NUMBER: _ClassVar[int]
+    WAIT_FIELD_NUMBER: _ClassVar[int]
     source: RegionSlice
     target: RegionSlice
     length: int
     kind: TransferKind
     link_deadline: _duration_pb2.Duration
-    def __init__(self, source: _Optional[_Union[RegionSlice, _Mapping]] = ..., target: _Optional[_Union[RegionSlice, _Mapping]] = ..., length: _Optional[int] = ..., kind: _Optional[_Union[TransferKind, str]] = ..., link_deadline: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ...) -> None: ...
+    request_id: str
+    wait: _duration_pb2.Duration
+    def __init__(self, source: _Optional[_Union[RegionSlice, _Mapping]] = ..., target: _Optional[_Union[RegionSlice, _Mapping]] = ..., length: _Optional[int] = ..., kind: _Optional[_Union[TransferKind, str]] = ..., link_deadline: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ..., request_id: _Optional[str] = ..., wait: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ...) -> None: ...
 
 class GetTransferRequest(_message.Message):
     __slots__ = ("name",)

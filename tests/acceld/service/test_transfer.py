@@ -17,6 +17,7 @@ from ..conftest import Daemon, refusal, until
 from ..fake_hardware import FakeHardware
 
 MIB = 1 << 20
+REQUEST = "3f2a7c5e9b1d4e6f8a0b2c4d6e8f0a1b"
 DONE, FAILED, CANCELLED, RUNNING = (
     transfer_pb2.TRANSFER_STATE_DONE,
     transfer_pb2.TRANSFER_STATE_FAILED,
@@ -88,6 +89,33 @@ async def test_watchers_see_progress_and_the_end(hardware: FakeHardware, pair: D
     assert "30 s" in last.error_detail
 
 
+async def test_a_call_that_waits_is_answered_with_the_end(pair: Daemon) -> None:
+    done = await copy(pair, wait=Duration(seconds=30))
+    assert (done.state, done.good_bytes) == (DONE, MIB)
+
+
+async def test_a_call_waits_no_longer_than_it_asked_to(
+    hardware: FakeHardware, pair: Daemon
+) -> None:
+    hardware.hold_transfers = True
+    assert not (await copy(pair, wait=Duration(nanos=1_000_000))).HasField("end_time")
+
+
+async def test_the_same_request_again_starts_no_second_transfer(
+    hardware: FakeHardware, pair: Daemon
+) -> None:
+    hardware.hold_transfers = True
+    first = await copy(pair, request_id=REQUEST)
+    assert first.name == f"transfers/{REQUEST}"
+    assert (await copy(pair, request_id=REQUEST)).name == first.name
+    hardware.fail(REQUEST, TransferError.LINK_DEADLINE, "")
+    await end_of(pair, first.name)
+    assert (await copy(pair, request_id=REQUEST)).state == FAILED  # also after its end
+    assert sum(isinstance(c, StartTransfer) for c in hardware.commands) == 1
+    refused = await refusal(copy(pair, request_id=REQUEST, length=4096))
+    assert (refused.status, refused.reason) == ("ALREADY_EXISTS", "REQUEST_ID_USED")
+
+
 async def test_a_running_transfer_is_cancelled_once(hardware: FakeHardware, pair: Daemon) -> None:
     hardware.hold_transfers = True
     started = await copy(pair)
@@ -151,6 +179,8 @@ async def test_a_far_region_is_named_by_id_and_key(hardware: FakeHardware, pair:
         ({"kind": 77}, "INVALID_ARGUMENT", "KIND_INVALID"),
         ({"link_deadline": Duration(seconds=0)}, "INVALID_ARGUMENT", "DEADLINE_INVALID"),
         ({"link_deadline": Duration(seconds=-3)}, "INVALID_ARGUMENT", "DEADLINE_INVALID"),
+        ({"request_id": "two words"}, "INVALID_ARGUMENT", "REQUEST_ID_INVALID"),
+        ({"request_id": "3f2a"}, "INVALID_ARGUMENT", "REQUEST_ID_INVALID"),
         (
             {"target": region("card0", "a", 4096), "length": 8192},
             "INVALID_ARGUMENT",
