@@ -27,6 +27,7 @@ BOARDS = sorted((ROOT / "monitoring/dashboards").glob("*.json"))
     [
         (0.857, "percentunit", "85.7 %"),
         (1.0, "percentunit", "100 %"),
+        (2e-16, "percentunit", "2e-14 %"),
         (6.67e12, "bps", "6.67 Tb/s"),
         (24 * 2**20, "bytes", "24 MiB"),
         (1536, "binBps", "1.5 KiB/s"),
