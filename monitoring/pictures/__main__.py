@@ -27,7 +27,8 @@ from pictures.prometheus import Prometheus
 from pictures.rack import watched
 
 BOARDS_FOLDER = Path(__file__).resolve().parent.parent / "dashboards"
-COLOURS = 64  # of a picture: enough for lines and letters, and small files
+MOST_BYTES = 145_000  # of a picture
+COLOURS = (192, 128, 96, 64, 48)
 STEPS = 180  # of the time shown
 OF_STORY: dict[str, dict[str, Any]] = {  # what the story is about, where a board shows one thing
     "accel-link": {"card": "card1", "oe": "oe1"},
@@ -68,8 +69,17 @@ def paint(
         answered = answer(board, prometheus, span, wanted.get(module.UID, {}))
         raw = io.BytesIO()
         draw(answered).savefig(raw, format="png")
-        image = Image.open(raw).convert("RGB").quantize(COLOURS, dither=Image.Dither.NONE)
-        image.save(folder / f"{module.UID}.png", optimize=True)
+        (folder / f"{module.UID}.png").write_bytes(_small(Image.open(raw).convert("RGB")))
+
+
+def _small(image: Image.Image) -> bytes:
+    """As PNG with as many colours as leave it small."""
+    for colours in COLOURS:
+        png = io.BytesIO()
+        image.quantize(colours, dither=Image.Dither.NONE).save(png, "PNG", optimize=True)
+        if png.tell() < MOST_BYTES:
+            break
+    return png.getvalue()
 
 
 if __name__ == "__main__":

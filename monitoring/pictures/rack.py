@@ -23,13 +23,13 @@ from pictures.prometheus import Prometheus
 HERE = Path(__file__).resolve().parent
 RACK, STORY = HERE / "rack.toml", HERE / "story.toml"
 ACCELCTL = Path(sys.executable).with_name("accelctl")
-SCRAPE_S = 1.0
+SCRAPE_S = 2.0  # also the longest that a scrape may take, on a busy machine
 WAIT_S = 90
 COPY_BYTES = 24 << 20
 COPY_PAUSE_S = 0.5
 ROUTES = ((0, 1), (1, 2), (2, 3), (3, 0), (4, 5))  # copies go from card to card, in turn
 HISTORY_S = 60.0  # before anything happens: marks compare with a minute ago
-QUIET_S, PEAK_BEFORE_END_S, AFTER_S = 8.0, 4.0, 25.0
+QUIET_S, PEAK_BEFORE_END_S, AFTER_S = 8.0, 4.0, 6.0
 
 CONFIG = """\
 global: {{scrape_interval: {scrape:g}s}}
@@ -100,6 +100,8 @@ class Rack:
             self.accelctl("scenario", "run", str(STORY))
             peak_s = time.time() - PEAK_BEFORE_END_S
             self.accelctl("card", "reset", "card2")  # A spare row takes the place of the bad one.
+            self.wait_until('min(accel_link_state{state="UP"}) == 1')
+            self.wait_until("max(accel_hbm_rows_pending) == 0")
             time.sleep(AFTER_S)
         finally:
             over.set()
