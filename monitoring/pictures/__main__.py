@@ -12,6 +12,7 @@ import json
 import sys
 import tempfile
 import time
+import urllib.error
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -21,9 +22,9 @@ from PIL import Image
 from boards import daemon
 from boards.__main__ import BOARDS
 from boards.grafana import Span
-from pictures.answers import answer
+from pictures.answers import NothingThere, answer
 from pictures.draw import draw
-from pictures.prometheus import Prometheus
+from pictures.prometheus import Prometheus, Refused
 from pictures.rack import watched
 
 BOARDS_FOLDER = Path(__file__).resolve().parent.parent / "dashboards"
@@ -48,7 +49,11 @@ def main(words: list[str]) -> int:
         end_s = time.time()
         span_s = asked.minutes * 60
         span = Span(end_s - span_s, end_s, max(span_s / STEPS, asked.scrape), asked.scrape)
-        paint(asked.folder, Prometheus(asked.prometheus), span, {})
+        try:
+            paint(asked.folder, Prometheus(asked.prometheus), span, {})
+        except (NothingThere, Refused, urllib.error.URLError) as error:
+            print(f"pictures: {asked.prometheus}: {error}", file=sys.stderr)
+            return 1
         return 0
     with tempfile.TemporaryDirectory() as folder, watched(Path(folder)) as rack:
         told = rack.tell()
