@@ -36,7 +36,7 @@ COLUMNS = (
     Column("REASON", lambda e: e.reason, wide=True, spare=True),
     Column("TO BLAME", lambda e: e.cause, wide=True, spare=True),
     Column("PEER", lambda e: e.peer, wide=True, spare=True),
-    Column("MESSAGE", lambda e: e.message, flexible=True),
+    Column("MESSAGE", lambda e: e.message, wraps=True),
 )
 severity_option = click.option(
     "--severity",

@@ -118,7 +118,7 @@ KIND_COLUMNS = (
     Column("KIND", lambda k: short(k.name)),
     Column("ACTS ON", lambda k: place_word(k)),
     Column("COMES AS", lambda k: shape_word(k)),
-    Column("WHAT IT IS", lambda k: k.summary, flexible=True),
+    Column("WHAT IT IS", lambda k: k.summary, wraps=True),
     Column("CAUSES", lambda k: causes_text(k), wide=True),
     Column("REPAIR", lambda k: k.repair, wide=True),
 )

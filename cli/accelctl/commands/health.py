@@ -46,7 +46,7 @@ COLUMNS = (
     Column("USED", lambda h: _used(h), right=True, wide=True, spare=True),
     Column("MODE", lambda h: h.standing.mode, wide=True, spare=True),
     Column("POSSIBLE", lambda h: " ".join(h.capability.modes), wide=True, spare=True),
-    Column("WHAT", lambda h: "; ".join(one.text for one in h.reasons), flexible=True, spare=True),
+    Column("WHAT", lambda h: "; ".join(one.text for one in h.reasons), wraps=True, spare=True),
 )
 
 
