@@ -201,7 +201,7 @@ class Duration(_ParamType):
         seconds = float(match[1]) * _SECONDS[match[2]] if match else 0.0
         if seconds <= 0:
             hint = (
-                f"; write --watch=2 or put it last: --watch {value}"
+                "; --watch takes the next word for its seconds: write --watch=2, or put it last"
                 if self._is_watch(param)
                 else ""
             )

@@ -134,8 +134,6 @@ class App:
         return bound
 
     def _listen_for_scrapes(self, host: Host, bound: socket.socket | None) -> MetricsServer | None:
-        if self._settings.metrics is None:
-            return None
         from acceld.fields.table import DEFAULT
         from acceld.telemetry.http import MetricsServer
         from acceld.telemetry.scrape import Scraper
@@ -145,6 +143,8 @@ class App:
             groups = DEFAULT | known(self._settings.metrics_collect)
         except UnknownGroup as error:
             raise StartFailure(f"--metrics-collect: {error}", EXIT_USAGE) from error
+        if self._settings.metrics is None:
+            return None
         scraper = Scraper(host.snapshot)
         metrics = MetricsServer(*self._settings.metrics, scraper, groups, bound)
         self._ended.callback(metrics.close)

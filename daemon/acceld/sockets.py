@@ -31,7 +31,7 @@ def prepare(path: Path) -> None:
         )
     if answers(path):
         raise StartFailure(
-            f"another daemon answers at {path}; stop it, or choose another --socket",
+            f"another daemon answers at {path}; stop it, or choose a --socket in another folder",
             EXIT_CONFLICT,
         )
     try:

@@ -385,6 +385,15 @@ def settings_with(settings: Settings, **changes: Any) -> Settings:
     return dataclasses.replace(settings, **changes)
 
 
+async def test_an_unknown_group_is_refused_also_where_nothing_is_scraped(
+    settings: Settings,
+) -> None:
+    unknown = settings_with(settings, metrics=None, metrics_collect=("zzz",))
+    with pytest.raises(StartFailure, match="no group of metrics 'zzz'; there is daemon") as caught:
+        await Daemon(unknown).start()
+    assert caught.value.exit_code == 2
+
+
 async def test_a_taken_metrics_address_is_found_before_anything_is_powered_on(
     settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
