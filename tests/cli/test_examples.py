@@ -99,7 +99,7 @@ def test_completion_is_a_script_for_the_shell(shell: str, accelctl: Accelctl) ->
     [
         ("link show card1/", "card1/oe0 card1/oe1"),
         ("event list card1", "card1 card1/oe0 card1/oe1"),
-        ("health check card1/oe1", "card1/oe1 card1/oe1/lane0"),
+        ("health check card1/oe1/lane3", "card1/oe1/lane3"),
         ("fault clear 3", "3f2a91"),
     ],
 )
