@@ -3,7 +3,7 @@
 CPU of one core and memory (PSS) of daemon, chassis and workers while every link is up and nobody
 asks anything. Fibres are in memory, so that many of them are quick to make.
 
-    python benchmarks/scale.py [--cards 1,8,64,128] [--seconds 3] [--json]
+    python benchmarks/scale.py [--cards 1,8,64,128] [--seconds 2] [--json]
 """
 
 from __future__ import annotations
@@ -66,8 +66,8 @@ def _at_rest(cards: int, profile: str, options: argparse.Namespace, answer: Answ
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--cards", default="1,8,64,128", help="sizes of the rack, with commas")
-    parser.add_argument("--seconds", type=float, default=3.0, help="of each look at the CPU")
-    parser.add_argument("--settle", type=float, default=3.0, help="before the first look")
+    parser.add_argument("--seconds", type=float, default=2.0, help="of each look at the CPU")
+    parser.add_argument("--settle", type=float, default=5.0, help="before the first look")
 
 
 if __name__ == "__main__":
