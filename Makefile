@@ -13,7 +13,7 @@ JOBS ?= 2
 export PYTHONDONTWRITEBYTECODE ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-system bench sim check format proto golden reference dashboards pictures clean
+.PHONY: help demo test test-system bench sim history check format proto golden reference dashboards pictures clean
 
 help: ## this list
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1|/' | column -t -s '|'
@@ -47,6 +47,9 @@ bench: $(VENV)/.dev ## questions of speed beside their peers (ONLY=rpc,start; FU
 
 sim: $(VENV)/.dev ## replay one simulated run: make sim SEED=7
 	@$(BIN)/python -m accelhw.sim --seed $(or $(SEED),1) $(ARGS)
+
+history: $(VENV)/.dev ## backfill a simulated past into Prometheus: make history SCENARIO=file.toml
+	@$(BIN)/python tools/history.py $(or $(SCENARIO),examples/scenarios/laser_month.toml) $(ARGS)
 
 check: $(VENV)/.dev ## format, lint, types, layers, proto
 	$(BIN)/ruff format --check .

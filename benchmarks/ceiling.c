@@ -33,7 +33,7 @@ static int open_packet(const char *name)
 {
     int size = 64 << 20;
     struct sockaddr_ll at = {.sll_family = AF_PACKET, .sll_protocol = htons(ETHERTYPE)};
-    int fd = socket(AF_PACKET, SOCK_RAW, htons(ETHERTYPE));
+    int fd = socket(AF_PACKET, SOCK_RAW, 0); /* hears nothing before bind() */
     if (fd < 0) die("socket");
     at.sll_ifindex = (int)if_nametoindex(name);
     if (bind(fd, (struct sockaddr *)&at, sizeof at)) die(name);

@@ -1,7 +1,8 @@
 """Does a transfer need more memory the larger it is?
 
 The most private memory (not HBM, which is shared and counted as HBM) that daemon, chassis and
-workers had while a file went into HBM, across by light and out again, small and large.
+workers had while a file went into HBM, across by light and out again, small and large. Then what
+many regions, many transfers that ended, and a large region that nobody wrote to add to it.
 
     python benchmarks/memory.py [--mib 16,1024] [--json]
 """
@@ -20,6 +21,8 @@ from support import network, rack
 from support.answer import Answer, Figures, Line, run
 
 LOOK_S = 0.02
+MANY = 500
+LARGE_BYTES = 2 << 30
 COPY = """
 import resource, sys
 from accel import Client
@@ -77,6 +80,7 @@ def measure(options: argparse.Namespace, answer: Answer) -> None:
                     clients[size].append(int(own.stdout) / 1024)
         finally:
             file.unlink(missing_ok=True)
+        added = _many(cards, pids)
     small, large = min(sizes), max(sizes)
     for what, found in (("daemon, chassis and workers", peaks), ("the client", clients)):
         answer.add(
@@ -85,6 +89,31 @@ def measure(options: argparse.Namespace, answer: Answer) -> None:
                 f"for {small} MiB", 1.1, "less",
             )
         )  # fmt: skip
+
+    for what, mib in added.items():
+        answer.add(Line(what, Figures([mib], "MiB more")))
+
+
+def _many(cards: rack.Rack, pids: list[int]) -> dict[str, float]:
+    """MiB that each of these adds, one after the other."""
+    regions, transfers = cards.client.regions, cards.client.transfers
+    added, before = {}, rack.private_mib(pids)
+
+    def note(what: str) -> None:
+        nonlocal before
+        now = rack.private_mib(pids)
+        added[what], before = now - before, now
+
+    for number in range(MANY):
+        regions.create("card0", f"many{number}", 4096)
+    note(f"{MANY} regions of a page")
+    regions.create("card1", "into", 4096)
+    for number in range(MANY):
+        transfers.copy(f"card0:many{number}", "card1:into")
+    note(f"{MANY} transfers that ended")
+    regions.create("card1", "large", LARGE_BYTES)
+    note(f"a region of {LARGE_BYTES >> 30} GiB that nobody wrote to")
+    return added
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:

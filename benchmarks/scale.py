@@ -1,10 +1,9 @@
 """What does a rack cost at rest, and how does that grow with cards, ports and lanes?
 
 CPU of one core and memory (PSS) of daemon, chassis and workers while every link is up and nobody
-asks anything; then what a transfer adds to memory for each GiB of HBM that it writes. Fibres are in
-memory, so that many of them are quick to make.
+asks anything. Fibres are in memory, so that many of them are quick to make.
 
-    python benchmarks/scale.py [--cards 1,8,64,128] [--seconds 3] [--json]
+    python benchmarks/scale.py [--cards 1,8,64,128] [--seconds 2] [--json]
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ def measure(options: argparse.Namespace, answer: Answer) -> None:
 def _at_rest(cards: int, profile: str, options: argparse.Namespace, answer: Answer) -> None:
     with rack.running(rack.pairs(cards, profile=profile, transport="memory")) as running:
         links = running.client.host().link_count
-        ports = len(list(running.client.links.list()))
+        ports = len(list(running.client.engines.list()))  # each has one
         lanes = sum(engine.fitted_lanes for engine in running.client.engines.list())
         time.sleep(options.settle)  # lasers warm up for a while after training
         pids = running.pids()
@@ -42,11 +41,18 @@ def _at_rest(cards: int, profile: str, options: argparse.Namespace, answer: Answ
             cpu.append(100 * used_s / (time.monotonic() - began_s))
         pss = rack.pss_mib(list(pids.values()))
         ready_s = running.ready_s
-    what = f"{cards} cards {profile}, {ports} ports, {lanes} lanes, {links} ends up"
+    cores = Figures(cpu, "% of a core")
+    answer.points.append(
+        {
+            "profile": profile, "cards": cards, "ports": ports, "lanes": lanes, "links_up": links,
+            "cpu_percent": cores.median, "pss_mib": round(pss, 1), "ready_s": round(ready_s, 2),
+        }
+    )  # fmt: skip
+    what = f"{cards} cards {profile}, {ports} ports, {lanes} lanes"
     goal = cards == 8
     answer.add(
         Line(
-            f"{what}: CPU", Figures(cpu, "% of a core"),
+            f"{what}: CPU", cores,
             goal=GOAL_CPU_PERCENT if goal else None, better="less",
         )
     )  # fmt: skip
@@ -60,8 +66,8 @@ def _at_rest(cards: int, profile: str, options: argparse.Namespace, answer: Answ
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--cards", default="1,8,64,128", help="sizes of the rack, with commas")
-    parser.add_argument("--seconds", type=float, default=3.0, help="of each look at the CPU")
-    parser.add_argument("--settle", type=float, default=3.0, help="before the first look")
+    parser.add_argument("--seconds", type=float, default=2.0, help="of each look at the CPU")
+    parser.add_argument("--settle", type=float, default=5.0, help="before the first look")
 
 
 if __name__ == "__main__":

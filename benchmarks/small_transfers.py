@@ -28,7 +28,8 @@ TRANSFERS = 40  # in a round
 
 
 def _open(interface: str) -> socket.socket:
-    opened = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(ETHERTYPE))
+    # Protocol 0 hears nothing before bind(): frames of the rack's own fibres are not for us.
+    opened = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0)
     opened.bind((interface, ETHERTYPE))
     return opened
 

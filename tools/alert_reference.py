@@ -60,7 +60,8 @@ both ends; `accelctl fault clear --all`, and it resolves.
 - **Groups.** Both ends of a fibre have the same `fibre`, from `accel_link_info`; alerts about
   links and lanes carry it, and Alertmanager makes one notification of all of a group. Fibres
   between hosts have two `instance`s: if your names of fibres are unique over the site, take
-  `instance` out of `group_by` and of `equal`.
+  `instance` out of `group_by` and of `equal`. A lane that joins later updates the notification of
+  its group, under the same group key: receivers that open incidents by it open no other.
 - **Silence.** What names a cause silences what follows from it, by the table below. Such a rule
   waits no longer (`for`) and ends no earlier (`keep_firing_for`) than those that it silences; a
   test checks it.

@@ -1,6 +1,7 @@
 """Runs the scripts of benchmarks/, prints each answer as a table, and keeps all of them.
 
-build/bench.json has every figure of every round, build/bench.svg draws the ratios.
+build/bench.json has every figure of every round; build/bench.svg draws the ratios, and
+build/bench-scale.svg how the cost of a rack grows.
 
     python tools/bench.py [--only hbm_copy,rpc] [--repeats N] [--full] [--list]
 """
@@ -22,6 +23,7 @@ ROOT = Path(__file__).resolve().parent.parent
 SCRIPTS = ROOT / "benchmarks"
 RESULT = ROOT / "build/bench.json"
 PICTURE = ROOT / "build/bench.svg"
+SCALE = ROOT / "build/bench-scale.svg"
 sys.path.append(str(SCRIPTS))
 
 from support import picture  # noqa: E402
@@ -51,6 +53,8 @@ def main() -> int:
     RESULT.parent.mkdir(exist_ok=True)
     RESULT.write_text(json.dumps(result, indent=2) + "\n")
     PICTURE.write_text(picture.draw(result))
+    if "scale" in result["answers"]:
+        SCALE.write_text(picture.draw_scale(result["answers"]["scale"], result["machine"]))
     print(f"all figures: {RESULT.relative_to(ROOT)}; drawn: {PICTURE.relative_to(ROOT)}")
     missed = [
         f"{name}: {line['what']}"

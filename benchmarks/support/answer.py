@@ -99,6 +99,7 @@ class Answer:
     question: str
     lines: list[Line] = field(default_factory=list)
     absent: list[str] = field(default_factory=list)  # peers that this machine does not have
+    points: list[dict[str, Any]] = field(default_factory=list)  # of a plot; units in the keys
 
     def add(self, line: Line) -> None:
         self.lines.append(line)
@@ -108,6 +109,7 @@ class Answer:
             "question": self.question,
             "lines": [line.plain() for line in self.lines],
             **({"absent": self.absent} if self.absent else {}),
+            **({"points": self.points} if self.points else {}),
         }
 
 

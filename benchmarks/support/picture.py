@@ -13,9 +13,12 @@ from accelctl.pictures.svg import (
     INK,
     RED,
     SOFT,
+    Axis,
     Canvas,
+    Chart,
     footnote,
     heading,
+    steps,
 )
 
 WIDTH, LEFT, RIGHT, TOP, ROW = 980.0, 430.0, 60.0, 92.0, 24.0
@@ -56,9 +59,42 @@ def draw(result: dict[str, Any]) -> str:
     footnote(
         canvas,
         "dot: ours over the peer's (green: goal met, red: missed, blue: no goal)"
-        "   |: the goal, which is to lie above or below as the table says",
+        "   hook: the goal, and which side of it is good",
     )
     return canvas.to_text()
+
+
+def draw_scale(answer: dict[str, Any], machine: dict[str, Any]) -> str:
+    """What a rack at rest costs by its ports: of `benchmarks/scale.py`, whose points these are."""
+    points = sorted(answer["points"], key=lambda point: point["ports"])
+    canvas = Canvas(WIDTH, 430, "What a rack costs at rest")
+    heading(
+        canvas,
+        "What a rack costs at rest",
+        "daemon, chassis and workers, all links up; "
+        f"{machine['cpu']}, {machine['cpus']} CPUs, {machine['time'][:10]}",
+    )
+    for left, key, label in (
+        (90.0, "cpu_percent", "CPU, % of a core"),
+        (570.0, "pss_mib", "memory, MiB PSS"),
+    ):
+        _curve(canvas, left, points, key, label)
+    footnote(canvas, "filled: oio cards, 4 ports of 16 lanes each; hollow: dr8, 2 ports of 8 lanes")
+    return canvas.to_text()
+
+
+def _curve(canvas: Canvas, left: float, points: list[dict[str, Any]], key: str, label: str) -> None:
+    most_x = max(point["ports"] for point in points) * 1.05
+    most_y = max(point[key] for point in points) * 1.15
+    chart = Chart(
+        canvas, left, 80, 370, 270,
+        Axis(0, most_x, "ports", steps(0, most_x)), Axis(0, most_y, label, steps(0, most_y)),
+    )  # fmt: skip
+    chart.ground()
+    chart.curve([(p["ports"], p[key]) for p in points if p["profile"] == "oio"], BLUE)
+    for point in points:
+        chart.dot(point["ports"], point[key], BLUE, 4.5, hollow=point["profile"] != "oio")
+    chart.frame()
 
 
 def _row(canvas: Canvas, y: float, name: str, line: dict[str, Any], x: Any) -> None:
@@ -67,7 +103,9 @@ def _row(canvas: Canvas, y: float, name: str, line: dict[str, Any], x: Any) -> N
                 anchor="end", colour=INK)  # fmt: skip
     canvas.line((x(line["ratio_min"]), y), (x(line["ratio_max"]), y), colour, 2)
     if "goal" in line:
-        canvas.line((x(line["goal"]), y - 9), (x(line["goal"]), y + 9), INK, 1.6)
+        at, side = x(line["goal"]), 6 if line["better"] == "more" else -6
+        canvas.line((at, y - 9), (at, y + 9), INK, 1.6)
+        canvas.line((at, y - 9), (at + side, y - 9), INK, 1.6)
     canvas.add(f'<circle cx="{x(line["ratio"]):.1f}" cy="{y:.1f}" r="4.5" fill="{colour}"/>')
     canvas.text(WIDTH - RIGHT + 8, y + 4, f"{line['ratio']:.2f}", size=11.5, colour=SOFT)
 

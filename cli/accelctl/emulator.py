@@ -7,12 +7,15 @@ own code, in a child with the Python that runs us.
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
 from typing import Any
 
 from accelctl import exits
+
+_PROGRAM = re.compile(r"^\S+: error: ")  # argparse names the child, which nobody called
 
 
 def ask(module: str, *arguments: str) -> Any:
@@ -24,6 +27,7 @@ def ask(module: str, *arguments: str) -> Any:
         return json.loads(done.stdout)
     said = done.stderr.strip().splitlines()
     words = said[-1] if said else f"{module} ended with status {done.returncode}"
+    words = _PROGRAM.sub("", words)
     if done.returncode == exits.USAGE:
         raise exits.Failed(words, exits.USAGE, "USAGE")
     if "No module named" in words:

@@ -66,16 +66,38 @@ class Address(_ParamType):
     def shell_complete(
         self, ctx: click.Context, param: click.Parameter, incomplete: str
     ) -> list[CompletionItem]:
-        """What the daemon has; nothing when it does not answer at once."""
-        from accel import AccelError, Client
+        return completions(ctx, self._known, incomplete)
 
-        root = ctx.find_root()
-        try:
-            with Client(root.params.get("socket"), timeout_s=COMPLETION_TIMEOUT_S) as client:
-                names = list(self._known(client))
-        except AccelError:
-            return []
-        return [CompletionItem(name) for name in names if name.startswith(incomplete)]
+
+def completions(
+    ctx: click.Context, known: Callable[[Any], Iterable[str]], incomplete: str
+) -> list[CompletionItem]:
+    """What the daemon has; nothing when it does not answer at once."""
+    from accel import AccelError, Client
+
+    root = ctx.find_root()
+    try:
+        with Client(root.params.get("socket"), timeout_s=COMPLETION_TIMEOUT_S) as client:
+            names = list(known(client))
+    except AccelError:
+        return []
+    return [CompletionItem(name) for name in names if name.startswith(incomplete)]
+
+
+class Word(_ParamType):
+    """Whatever the daemon makes of it; a shell completes what the daemon knows."""
+
+    def __init__(self, name: str, known: Callable[[Any], Iterable[str]]) -> None:
+        self.name = name
+        self._known = known
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        return str(value)
+
+    def shell_complete(
+        self, ctx: click.Context, param: click.Parameter, incomplete: str
+    ) -> list[CompletionItem]:
+        return completions(ctx, self._known, incomplete)
 
 
 def _short_names(items: Iterable[Any]) -> list[str]:
@@ -97,6 +119,20 @@ CARD_OR_PORT = Address(
     ],
     examples="card0 or card0/oe1",
 )
+SUBJECT = Word(
+    "subject",
+    lambda client: [*_short_names(client.cards.list()), *_short_names(client.engines.list())],
+)
+
+
+def _with_health(client: Any) -> list[str]:
+    from accel.health import walk
+
+    objects = walk(client.health.get("host", with_parts=True))
+    return list(dict.fromkeys(short(one.name) for one in objects))
+
+
+HEALTH_OBJECT = Word("object", _with_health)
 
 
 class CardOrRegion(_ParamType):
@@ -201,7 +237,7 @@ class Duration(_ParamType):
         seconds = float(match[1]) * _SECONDS[match[2]] if match else 0.0
         if seconds <= 0:
             hint = (
-                f"; write --watch=2 or put it last: --watch {value}"
+                "; --watch takes the next word for its seconds: write --watch=2, or put it last"
                 if self._is_watch(param)
                 else ""
             )

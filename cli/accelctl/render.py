@@ -43,6 +43,8 @@ _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 _STYLE = re.compile(r"\x1b\[[0-9;]*m")
 GAP = "  "
 ELLIPSIS = "…"
+NARROW = 30  # a column of sentences that has less than this gets lines of its own
+INDENT = "    "
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +68,7 @@ class Column:
     flexible: bool = False  # may be cut to the terminal's width
     droppable: bool = False  # goes first where the terminal is too narrow
     spare: bool = False  # left out when every row is empty
+    wraps: bool = False  # the last column, of sentences: goes on below instead of being cut
 
 
 def paint(text: str, style: str, colored: bool) -> str:
@@ -86,7 +89,7 @@ def table(
     colored: bool = False,
     width: int | None = None,
 ) -> list[str]:
-    """Lines of a table, heading first. `width` cuts flexible columns; None cuts nothing."""
+    """Lines of a table, heading first. `width` cuts or wraps what may be; None cuts nothing."""
     shown = [column for column in columns if wide or not column.wide]
     cells = [[_cell(column.get(row)) for column in shown] for row in rows]
     kept = [
@@ -107,8 +110,28 @@ def table(
         widths = [widths[index] for index in kept]
         _squeeze(widths, shown, width)
     lines = [_line([Cell(column.heading, "head") for column in shown], shown, widths, colored)]
-    lines += [_line(line, shown, widths, colored) for line in cells]
+    for line in cells:
+        for part in _folded(line, shown, widths, width):
+            lines.append(_line(part, shown, widths, colored) if len(part) > 1 else part[0].text)
     return lines
+
+
+def _folded(
+    line: list[Cell], columns: Sequence[Column], widths: list[int], width: int | None
+) -> list[list[Cell]]:
+    """A row as rows, the first with all cells but the sentence's rest. A row of one cell is a line
+    across the table."""
+    sentence = line[-1]
+    if width is None or not columns[-1].wraps or _total(widths) <= width:
+        return [line]
+    before = [*line[:-1]]
+    room = width - _total(widths[:-1]) - len(GAP)
+    if room >= NARROW:
+        first, *rest = _wrapped(sentence.text, room)
+        blank = [Cell("") for _ in before]
+        return [[*before, Cell(first)], *([*blank, Cell(part)] for part in rest)]
+    below = _wrapped(sentence.text, width - len(INDENT)) if sentence.text else []
+    return [[*before, Cell("")], *([Cell(INDENT + part)] for part in below)]
 
 
 def _cell(value: Cell | str) -> Cell:

@@ -65,7 +65,7 @@ class View:
             columns,
             wide=self.session.output == "wide",
             colored=self.session.colored,
-            width=self._width(),
+            width=None if self.session.output == "wide" else self._width(),
         )
 
     def fitted(self, rows: Iterable[Row], columns: Sequence[Column]) -> list[str]:

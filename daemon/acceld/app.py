@@ -1,31 +1,32 @@
-"""Builds the daemon, hands each part what it needs, and ends it in order."""
+"""Builds the daemon, hands each part what it needs, and ends it in order.
+
+What takes long to import is imported where it is needed: a chassis of our own loads meanwhile.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
 import signal
+import socket
 from collections.abc import Coroutine
 from importlib.metadata import version
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import structlog
 
 from acceld import sockets
 from acceld.config import Settings
 from acceld.errors import EXIT_CONFLICT, EXIT_DENIED, EXIT_INTERNAL, EXIT_USAGE, StartFailure
-from acceld.fields.table import DEFAULT
-from acceld.host.host import Host
-from acceld.host.keeper import Keeper
 from acceld.host.own_chassis import OwnChassis
-from acceld.journal import say_events
 from acceld.notify import Notifier, watchdog_interval_s
-from acceld.service.server import Server
 from acceld.store.store import Store, StoreLocked, StoreUnusable
-from acceld.telemetry.http import MetricsServer
-from acceld.telemetry.scrape import Scraper
-from acceld.telemetry.selection import UnknownGroup, known
 from accelhw.model.event import Severity
+
+if TYPE_CHECKING:
+    from acceld.host.host import Host
+    from acceld.service.server import Server
+    from acceld.telemetry.http import MetricsServer
 
 log = structlog.get_logger()
 
@@ -72,13 +73,23 @@ class App:
         settings, ended = self._settings, self._ended
         sockets.prepare(settings.socket)
         store = _open_store(settings)
+        bound = self._claim_metrics()
         own = self._own_chassis()
+        if own is not None:
+            # Entered before it is powered on: whatever happens next, it will be powered off.
+            ended.push_async_callback(own.power_off)
+            await own.power_on()
+
+        from acceld.host.host import Host
+        from acceld.host.keeper import Keeper
+        from acceld.journal import say_events
+
         host = self.host = Host(
             store, settings.memory_socket, version("acceld"), says_events=own is None
         )
         ended.callback(host.close)
         host.events.say = say_events()
-        metrics = self._listen_for_scrapes(host)
+        metrics = self._listen_for_scrapes(host, bound)
         host.broker.take_over(sockets.listen(settings.memory_socket))
         ended.callback(settings.memory_socket.unlink, missing_ok=True)
         server = self._listen_for_calls(host)
@@ -86,7 +97,6 @@ class App:
         await self._task(host.events.run(), "events")
 
         keeper = Keeper(host, settings.hardware_socket, own)
-        # Entered before it is powered on: whatever happens next, it will be powered off.
         ended.push_async_callback(keeper.close)
         host.events.report(
             Severity.INFO, "DAEMON_STARTED", "The daemon started.", version=host.version
@@ -107,16 +117,12 @@ class App:
 
     # ---- parts ----------------------------------------------------------------------------------
 
-    def _listen_for_scrapes(self, host: Host) -> MetricsServer | None:
+    def _claim_metrics(self) -> socket.socket | None:
         address = self._settings.metrics
         if address is None:
             return None
         try:
-            groups = DEFAULT | known(self._settings.metrics_collect)
-            scraper = Scraper(host.snapshot)
-            metrics = MetricsServer(*address, scraper, groups)
-        except UnknownGroup as error:
-            raise StartFailure(f"--metrics-collect: {error}", EXIT_USAGE) from error
+            bound = sockets.listen_tcp(*address)
         except OSError as error:
             code = EXIT_DENIED if isinstance(error, PermissionError) else EXIT_CONFLICT
             raise StartFailure(
@@ -124,12 +130,31 @@ class App:
                 " choose another --metrics HOST:PORT, or --metrics off",
                 code,
             ) from error
+        self._ended.callback(bound.close)
+        return bound
+
+    def _listen_for_scrapes(self, host: Host, bound: socket.socket | None) -> MetricsServer | None:
+        from acceld.fields.table import DEFAULT
+        from acceld.telemetry.http import MetricsServer
+        from acceld.telemetry.scrape import Scraper
+        from acceld.telemetry.selection import UnknownGroup, known
+
+        try:
+            groups = DEFAULT | known(self._settings.metrics_collect)
+        except UnknownGroup as error:
+            raise StartFailure(f"--metrics-collect: {error}", EXIT_USAGE) from error
+        if self._settings.metrics is None:
+            return None
+        scraper = Scraper(host.snapshot)
+        metrics = MetricsServer(*self._settings.metrics, scraper, groups, bound)
         self._ended.callback(metrics.close)
         host.metrics_address = metrics.address
         host.scrapes = lambda: scraper.scrapes
         return metrics
 
     def _listen_for_calls(self, host: Host) -> Server:
+        from acceld.service.server import Server
+
         path = self._settings.socket
         try:
             with sockets.private_umask():

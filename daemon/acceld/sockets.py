@@ -1,4 +1,4 @@
-"""Unix sockets that we listen at: their folder, who may use them, and what lies there already."""
+"""Sockets that we listen at; Unix ones with their folder, who may use them, and what lies there."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def prepare(path: Path) -> None:
         )
     if answers(path):
         raise StartFailure(
-            f"another daemon answers at {path}; stop it, or choose another --socket",
+            f"another daemon answers at {path}; stop it, or choose a --socket in another folder",
             EXIT_CONFLICT,
         )
     try:
@@ -71,6 +71,20 @@ def share(path: Path) -> None:
     with contextlib.suppress(KeyError, PermissionError):
         os.chown(path, -1, grp.getgrnam(GROUP).gr_gid)
     os.chmod(path, MODE)
+
+
+def listen_tcp(host: str, port: int) -> socket.socket:
+    """A listening socket. Raises OSError when the address is taken."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    listener = socket.socket(family, socket.SOCK_STREAM | socket.SOCK_CLOEXEC)
+    try:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind((host, port))
+        listener.listen()
+    except BaseException:
+        listener.close()
+        raise
+    return listener
 
 
 def listen(path: Path) -> socket.socket:

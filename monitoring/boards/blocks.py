@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from string import ascii_uppercase
 from typing import Any
 
 from grafana_foundation_sdk.builders import (
@@ -80,9 +81,8 @@ def way(board: str, *handed: str, table: bool = False) -> str:
 
 
 def drill(title: str, board: str, *handed: str) -> dashboard.DashboardLink:
-    return (
-        dashboard.DashboardLink(title).type(DashboardLinkType.LINK).url(way(board, *handed))
-    )  # fmt: skip
+    address = way(board, *handed)
+    return dashboard.DashboardLink(title).type(DashboardLinkType.LINK).url(address)
 
 
 # ---- panels -------------------------------------------------------------------------------------
@@ -141,7 +141,7 @@ def lines(title: str, why: str, unit: str, *queries: tuple[str, str]) -> timeser
             .sort(SortOrder.DESCENDING)
         )
     )  # fmt: skip
-    for ref, (expr, legend) in zip("ABCDEF", queries, strict=False):
+    for ref, (expr, legend) in zip(ascii_uppercase, queries, strict=False):
         panel.with_target(query(expr, legend, ref))
     return panel.min(0) if unit in FROM_ZERO else panel
 
@@ -258,8 +258,8 @@ def worst_first(
         .sort_by([common.TableSortByFieldState().display_name(columns[0].name).desc(high)])
         .with_transformation(DataTransformerConfig("merge", options={}))
     )
-    renamed, refs = {}, "ABCDEFGHIJ"
-    for ref, column in zip(refs, columns, strict=False):
+    renamed = {}
+    for ref, column in zip(ascii_uppercase, columns, strict=False):
         panel.with_target(now(column.expr, ref).format(PromQueryFormat.TABLE))
         renamed["Value" if len(columns) == 1 else f"Value #{ref}"] = column.name
         panel.override_by_name(column.name, _cell(column))

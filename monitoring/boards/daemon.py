@@ -22,6 +22,7 @@ from boards.words import (
     RATE,
     YES_NO,
     Names,
+    how_many,
 )
 
 UID = "accel-daemon"
@@ -54,14 +55,17 @@ def _figures() -> list[object]:
         figure(
             "Silent",
             "Daemons that Prometheus cannot scrape now: `systemctl status acceld` there.",
-            f"count(up{{{HOST}}} == 0) or vector(0)",
+            how_many(f"up{{{HOST}}} == 0", f"up{{{HOST}}}"),
             "short",
             ANY_IS_BAD,
         ),
         figure(
             "Without hardware",
             "Daemons that run and wait for the chassis: `systemctl status accel-chassis` there.",
-            f"count(accel_daemon_chassis_attached{{{HOST}}} == 0) or vector(0)",
+            how_many(
+                f"accel_daemon_chassis_attached{{{HOST}}} == 0",
+                f"accel_daemon_chassis_attached{{{HOST}}}",
+            ),
             "short",
             ANY_IS_BAD,
         ),
@@ -69,14 +73,17 @@ def _figures() -> list[object]:
             "Store not durable",
             "Daemons whose store does not reach the disk: regions and events would be lost at a"
             " restart. Look at the disk of the state directory.",
-            f"count(accel_daemon_store_durable{{{HOST}}} == 0) or vector(0)",
+            how_many(
+                f"accel_daemon_store_durable{{{HOST}}} == 0",
+                f"accel_daemon_store_durable{{{HOST}}}",
+            ),
             "short",
             ANY_IS_ODD,
         ),
         figure(
             "Workers not alive",
             "Their cards fell off the bus; the chassis starts them again.",
-            f"count(accel_worker_alive{{{HOST}}} == 0) or vector(0)",
+            how_many(f"accel_worker_alive{{{HOST}}} == 0", f"accel_worker_alive{{{HOST}}}"),
             "short",
             ANY_IS_BAD,
         ),

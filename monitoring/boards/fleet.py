@@ -38,6 +38,7 @@ from boards.words import (
     PER_PORT,
     RATE,
     YES_NO,
+    how_many,
     state_number,
 )
 
@@ -67,7 +68,7 @@ def _figures() -> list[object]:
             "Hosts silent",
             "Daemons that Prometheus cannot scrape now. Their links may be well; look at"
             " `systemctl status acceld` there.",
-            f"count(up{{{HOST}}} == 0) or vector(0)",
+            how_many(f"up{{{HOST}}} == 0", f"up{{{HOST}}}"),
             "short",
             ANY_IS_BAD,
         ),
@@ -90,7 +91,9 @@ def _figures() -> list[object]:
         figure(
             "Degraded ends",
             "Links that are up at less than full width. Look at the lanes of that engine.",
-            f'count(accel_link_state{{{CARD},state="DEGRADED"}} == 1) or vector(0)',
+            how_many(
+                f'accel_link_state{{{CARD},state="DEGRADED"}} == 1', f"accel_link_up{{{CARD}}}"
+            ),
             "short",
             ANY_IS_ODD,
         ),
@@ -113,7 +116,7 @@ def _figures() -> list[object]:
             "Critical",
             "Objects whose health is critical: cards, engines, links, lanes, hosts and daemons."
             " Each is in the table below with its reason.",
-            f"count(accel_health_state{{{CARD}}} == 3) or vector(0)",
+            how_many(f"accel_health_state{{{CARD}}} == 3", f"accel_health_state{{{CARD}}}"),
             "short",
             ANY_IS_BAD,
         ),
@@ -121,7 +124,7 @@ def _figures() -> list[object]:
             "Injected faults",
             "What was made wrong by command, lane by lane: the truth beside what is seen. None on a"
             " rack that nobody plays with.",
-            f"count(accel_fault_active{{{CARD}}}) or vector(0)",
+            how_many(f"accel_fault_active{{{CARD}}}", f"accel_card_info{{{CARD}}}"),
             "short",
             ANY_IS_ODD,
         ),

@@ -5,6 +5,7 @@ For those who ask without a Grafana: tests, and the pictures in docs/.
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -43,8 +44,8 @@ class Span:
         rate_s = max(self.step_s + self.scrape_s, 4 * self.scrape_s)
         return {
             "__range": f"{round(self.end_s - self.start_s)}s",
-            "__interval": f"{self.step_s:g}s",
-            "__rate_interval": f"{rate_s:g}s",
+            "__interval": f"{math.ceil(self.step_s)}s",  # PromQL knows no fractions
+            "__rate_interval": f"{math.ceil(rate_s)}s",
         }
 
 

@@ -180,7 +180,7 @@ def _errors() -> object:
                 "From each lane's signal over noise. It moves by decades for a dB of light; above"
                 " the dashed alarm, FEC no longer corrects all.",
                 "sci",
-                (f"accel_lane_pre_fec_error_ratio{{{LANE}}} > 1e-18", EACH_LANE),
+                (f"accel_lane_pre_fec_error_ratio{{{LANE}}} > 1e-15", EACH_LANE),
             ),
             "accel_oe_pre_fec_error_threshold_ratio",
             PORT,

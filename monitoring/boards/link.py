@@ -193,7 +193,7 @@ def _errors(end: str, here: str, _there: str) -> list[object]:
                 "Bit errors per bit of each lane that arrives here. One lane high is that lane;"
                 " all high with normal Rx are echoes or the receiver.",
                 "sci",
-                (f"accel_lane_pre_fec_error_ratio{{{here}}} > 1e-18", "{{lane}}"),
+                (f"accel_lane_pre_fec_error_ratio{{{here}}} > 1e-15", "{{lane}}"),
             )
         )
     ]

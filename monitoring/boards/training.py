@@ -23,6 +23,7 @@ from boards.words import (
     RATE,
     THERE,
     counted,
+    how_many,
     state_number,
 )
 
@@ -56,8 +57,10 @@ def _figures() -> list[object]:
         figure(
             "Ends not up",
             "Ends of links that are switched on and carry no data now.",
-            f"count(accel_link_up{{{PORT}}} == 0 and accel_link_admin_up{{{PORT}}} == 1)"
-            " or vector(0)",
+            how_many(
+                f"accel_link_up{{{PORT}}} == 0 and accel_link_admin_up{{{PORT}}} == 1",
+                f"accel_link_up{{{PORT}}}",
+            ),
             "short",
             ANY_IS_BAD,
         ),
@@ -93,7 +96,9 @@ def _figures() -> list[object]:
         figure(
             "In a slower mode",
             "Ends that trained in half the symbol rate, because the full one bore too many errors.",
-            f'count(accel_link_mode_info{{{PORT},mode=~".*/2"}}) or vector(0)',
+            how_many(
+                f'accel_link_mode_info{{{PORT},mode=~".*/2"}}', f"accel_link_mode_info{{{PORT}}}"
+            ),
             "short",
             ANY_IS_ODD,
         ),

@@ -64,3 +64,9 @@ def state_number(metric: str, where: str, names: Names, by: str) -> str:
 def counted(counter: str, where: str) -> str:
     """How much the counter grew in the time shown, as a whole number."""
     return f"round(increase({counter}{{{where}}}[$__range]))"
+
+
+def how_many(found: str, of: str) -> str:
+    """How many are found, 0 if none; without an answer where there is nothing to look among, so
+    that a board without data does not look well."""
+    return f"count({found}) or 0 * count({of})"

@@ -25,6 +25,10 @@ class Answered:
     marks: dict[str, list[Series]]
 
 
+class NothingThere(Exception):
+    """A variable of the board has no value to choose."""
+
+
 @dataclass(slots=True)
 class Table:
     columns: list[str]
@@ -34,7 +38,8 @@ class Table:
 def choose(
     board: Mapping[str, Any], prometheus: Prometheus, span: Span, wanted: Chosen
 ) -> dict[str, Any]:
-    """A value for each variable: the one that is wanted, all where that can be, or the first."""
+    """A value for each variable: the one that is wanted, all where that can be, or the first.
+    Raises NothingThere."""
     chosen: dict[str, Any] = {}
     for variable in grafana.variables(board):
         name = variable["name"]
@@ -46,6 +51,8 @@ def choose(
         else:
             asked = grafana.put_in(selector, board, chosen, span)
             values = prometheus.label_values(asked, label, span)
+            if not values:
+                raise NothingThere(f"{asked} has no series in this time: is acceld scraped?")
             chosen[name] = values if variable.get("includeAll") else values[0]
     return chosen
 

@@ -175,7 +175,7 @@ def _value_axis(axes: Axes, options: Mapping[str, Any], found: list[tuple[str, S
 
 def _value_ticks(range_: float, unit: str) -> Locator:
     if unit not in BINARY_UNITS or range_ <= 0:
-        return MaxNLocator(5)
+        return MaxNLocator(6, steps=[1, 2, 5, 10])
     power = math.floor(math.log(range_, 1024))
     steps = (n * 1024**p for p in (power - 1, power) for n in (1, 2, 5, 10, 20, 50, 100, 200, 500))
     return MultipleLocator(next(step for step in steps if range_ / step <= 6))
@@ -194,8 +194,18 @@ def _marks(axes: Axes, answered: Answered) -> None:
     """A line where something begins."""
     colours = {m["name"]: COLOURS[m["iconColor"]] for m in answered.board["annotations"]["list"]}
     for name, found in answered.marks.items():
-        for time_s in {series.points[0][0] for series in found}:
+        for time_s in {time_s for series in found for time_s in begins(series)}:
             axes.axvline(time_s, color=colours[name], linewidth=0.7, linestyle=":", zorder=1)
+
+
+def begins(series: Series) -> list[float]:
+    """When something was counted: the series begins, or is higher than just before."""
+    values = [-math.inf, *(value for _, value in series.points)]
+    return [
+        time_s
+        for (time_s, value), last in zip(series.points, values[:-1], strict=True)
+        if value > last
+    ]
 
 
 def _legend_lines(names: list[str], width_px: float, most: int = 2) -> list[list[str]]:

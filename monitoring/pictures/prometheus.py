@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import urllib.error
 import urllib.parse
 import urllib.request
 from dataclasses import dataclass
@@ -11,6 +12,10 @@ from typing import Any
 from boards.grafana import Span
 
 TIMEOUT_S = 30
+
+
+class Refused(Exception):
+    """Prometheus does not take the question."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,10 +52,13 @@ class Prometheus:
         return values
 
     def _get(self, what: str, **asked: Any) -> Any:
-        """Raises urllib.error.URLError when nobody answers, and HTTPError with what is wrong."""
+        """Raises urllib.error.URLError when nobody answers, and Refused with what is wrong."""
         address = f"{self.url}/api/v1/{what}?{urllib.parse.urlencode(asked)}"
-        with urllib.request.urlopen(address, timeout=TIMEOUT_S) as answer:
-            return json.load(answer)["data"]
+        try:
+            with urllib.request.urlopen(address, timeout=TIMEOUT_S) as answer:
+                return json.load(answer)["data"]
+        except urllib.error.HTTPError as error:
+            raise Refused(f"{asked}: {json.load(error)['error']}") from error
 
 
 def _points(values: list[list[Any]]) -> list[tuple[float, float]]:

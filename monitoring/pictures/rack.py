@@ -23,13 +23,13 @@ from pictures.prometheus import Prometheus
 HERE = Path(__file__).resolve().parent
 RACK, STORY = HERE / "rack.toml", HERE / "story.toml"
 ACCELCTL = Path(sys.executable).with_name("accelctl")
-SCRAPE_S = 1.0
+SCRAPE_S = 2.0  # also the longest that a scrape may take, on a busy machine
 WAIT_S = 90
 COPY_BYTES = 24 << 20
 COPY_PAUSE_S = 0.5
 ROUTES = ((0, 1), (1, 2), (2, 3), (3, 0), (4, 5))  # copies go from card to card, in turn
-HISTORY_S = 62.0  # before the story: marks compare with a minute ago
-QUIET_S, PEAK_BEFORE_END_S, AFTER_S = 8.0, 4.0, 25.0
+HISTORY_S = 60.0  # before anything happens: marks compare with a minute ago
+QUIET_S, PEAK_BEFORE_END_S, AFTER_S = 8.0, 4.0, 6.0
 
 CONFIG = """\
 global: {{scrape_interval: {scrape:g}s}}
@@ -43,12 +43,26 @@ scrape_configs:
 class Told:
     """Moments of a story that is over, Unix time."""
 
-    start_s: float
+    well_s: float  # nothing has happened yet
+    start_s: float  # a worker and the daemon were restarted, and the faults begin
     peak_s: float  # everything is broken
-    end_s: float  # everything is well again
+    end_s: float  # everything is repaired
 
-    def until(self, end_s: float, step_s: float = SCRAPE_S) -> Span:
-        return Span(self.start_s, end_s, step_s, SCRAPE_S)
+    @property
+    def before(self) -> Span:
+        return Span(self.well_s - HISTORY_S, self.well_s, SCRAPE_S, SCRAPE_S)
+
+    @property
+    def faults(self) -> Span:
+        return Span(self.start_s, self.peak_s, SCRAPE_S, SCRAPE_S)
+
+    @property
+    def all_until_the_peak(self) -> Span:
+        return Span(self.well_s, self.peak_s, SCRAPE_S, SCRAPE_S)
+
+    @property
+    def all(self) -> Span:
+        return Span(self.well_s, self.end_s, SCRAPE_S, SCRAPE_S)
 
 
 @dataclass(slots=True)
@@ -73,23 +87,26 @@ class Rack:
         file.write_bytes(os.urandom(COPY_BYTES))
         for card in sorted({card for route in ROUTES for card in route}):
             self.accelctl("cp", str(file), f"card{card}:weights")
-        time.sleep(HISTORY_S)
         over = threading.Event()
         copier = threading.Thread(target=self._copy, args=(over,))
-        start_s = time.time()
         copier.start()
         try:
-            time.sleep(QUIET_S)
+            time.sleep(HISTORY_S)
+            well_s = time.time()
             self._lose_a_worker()
             self._restart_the_daemon()
+            time.sleep(QUIET_S)
+            start_s = time.time() - QUIET_S
             self.accelctl("scenario", "run", str(STORY))
             peak_s = time.time() - PEAK_BEFORE_END_S
             self.accelctl("card", "reset", "card2")  # A spare row takes the place of the bad one.
+            self.wait_until('min(accel_link_state{state="UP"}) == 1')
+            self.wait_until("max(accel_hbm_rows_pending) == 0")
             time.sleep(AFTER_S)
         finally:
             over.set()
             copier.join()
-        return Told(start_s, peak_s, time.time() - SCRAPE_S)
+        return Told(well_s, start_s, peak_s, time.time() - SCRAPE_S)
 
     def _copy(self, over: threading.Event) -> None:
         turn = 0

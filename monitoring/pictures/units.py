@@ -8,6 +8,7 @@ THOUSANDS = ("", " K", " M", " G", " T", " P")
 SMALL = ("", " m", " µ", " n", " p")
 BINARY = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")
 PLAIN = {"dB": " dB", "dBm": " dBm", "celsius": " °C", "volt": " V", "watt": " W", "amp": " A"}
+TINY = 1e-4  # below it, digits are not worth their zeros
 PREFIXED = {"watt", "amp", "volt"}  # small ones get a milli
 
 
@@ -40,6 +41,8 @@ def written(value: float, unit: str) -> str:
 def _short(value: float) -> str:
     if value == 0 or abs(value) >= 100:
         return f"{value:.0f}"
+    if abs(value) < TINY:
+        return f"{value:.1g}"
     text = f"{value:.{max(0, 2 - math.floor(math.log10(abs(value))))}f}"
     return text.rstrip("0").rstrip(".") if "." in text else text
 

@@ -383,3 +383,33 @@ def settings_with(settings: Settings, **changes: Any) -> Settings:
     import dataclasses
 
     return dataclasses.replace(settings, **changes)
+
+
+async def test_an_unknown_group_is_refused_also_where_nothing_is_scraped(
+    settings: Settings,
+) -> None:
+    unknown = settings_with(settings, metrics=None, metrics_collect=("zzz",))
+    with pytest.raises(StartFailure, match="no group of metrics 'zzz'; there is daemon") as caught:
+        await Daemon(unknown).start()
+    assert caught.value.exit_code == 2
+
+
+async def test_a_taken_metrics_address_is_found_before_anything_is_powered_on(
+    settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config = tmp_path / "pair.toml"
+    config.write_text(CONFIG)
+    started: list[object] = []
+
+    async def power_on(self: own_chassis.OwnChassis) -> None:
+        started.append(self)
+
+    monkeypatch.setattr(own_chassis.OwnChassis, "power_on", power_on)
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        taken = other.getsockname()
+        with pytest.raises(StartFailure, match="cannot serve metrics at") as caught:
+            await Daemon(
+                settings_with(settings, config=config, chassis="own", metrics=taken)
+            ).start()
+    assert caught.value.exit_code == 6
+    assert started == []

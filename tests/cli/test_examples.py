@@ -94,8 +94,17 @@ def test_completion_is_a_script_for_the_shell(shell: str, accelctl: Accelctl) ->
     assert "_ACCELCTL_COMPLETE" in accelctl("completion", shell).out
 
 
+@pytest.mark.parametrize(
+    ("line", "completed"),
+    [
+        ("link show card1/", "card1/oe0 card1/oe1"),
+        ("event list card1", "card1 card1/oe0 card1/oe1"),
+        ("health check card1/oe1/lane3", "card1/oe1/lane3"),
+        ("fault clear 3", "3f2a91"),
+    ],
+)
 @pytest.mark.usefixtures("daemon")
-def test_addresses_complete_from_the_daemon(tmp_path: Path) -> None:
+def test_addresses_complete_from_the_daemon(line: str, completed: str, tmp_path: Path) -> None:
     import subprocess
     import sys
 
@@ -105,10 +114,10 @@ def test_addresses_complete_from_the_daemon(tmp_path: Path) -> None:
             **os.environ,
             "ACCEL_SOCKET": str(tmp_path / "acceld.sock"),
             "_ACCELCTL_COMPLETE": "bash_complete",
-            "COMP_WORDS": "accelctl link show card1/",
+            "COMP_WORDS": f"accelctl {line}",
             "COMP_CWORD": "3",
         },
         capture_output=True,
         text=True,
     )
-    assert done.stdout.split() == ["plain,card1/oe0", "plain,card1/oe1"]
+    assert done.stdout.split() == [f"plain,{word}" for word in completed.split()]

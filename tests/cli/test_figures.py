@@ -75,10 +75,11 @@ def test_every_figure_of_a_link_is_on_its_screen(daemon: FakeDaemon, accelctl: A
     link.fec_counters.bins[:] = range(4001, 4017)
     wanted |= {f"bin {n}": str(4001 + n) for n in range(16)}
     link.pre_fec_ber_max, link.fec_counters.predicted_frame_loss_ratio = 1.5e-7, 2.5e-9
-    link.fitted_lanes, link.full_width_lanes = 1006, 1001
+    link.fitted_lanes, link.full_width_lanes, link.rtt_us = 1006, 1001, 8911.07
     wanted |= {
         "pre_fec_ber_max": "1.5e-07", "predicted_frame_loss_ratio": "2.5e-09",
         "fitted_lanes": "1006,5spare", "full_width_lanes": "5spare",
+        "rtt_us": "8.91ms",
     }  # fmt: skip
     assert link.DESCRIPTOR is link_pb2.Link.DESCRIPTOR
     assert missing(accelctl("link", "show", "card0/oe0").out, wanted) == set()

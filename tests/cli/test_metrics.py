@@ -63,7 +63,7 @@ def test_a_profile_brings_its_own_lanes_and_parts(accelctl: Accelctl) -> None:
 def test_an_unknown_profile_is_named(accelctl: Accelctl) -> None:
     outcome = accelctl("metrics", "budget", "--profile", "dr9")
     assert outcome.code == 2
-    assert "no profile 'dr9'; there is dr8, oio, single" in outcome.err
+    assert outcome.err == "accelctl: no profile 'dr9'; there is dr8, oio, single\n"
 
 
 def test_a_daemon_is_counted_by_its_scrape(
@@ -90,4 +90,5 @@ def test_an_endpoint_that_is_gone_is_unreachable(daemon: FakeDaemon, accelctl: A
     daemon.state.metrics_address = "127.0.0.1:1"
     outcome = accelctl("metrics", "budget")
     assert outcome.code == 5
-    assert "http://127.0.0.1:1/metrics: " in outcome.err
+    assert "cannot read http://127.0.0.1:1/metrics: Connection refused; " in outcome.err
+    assert "--cards N counts without it" in outcome.err

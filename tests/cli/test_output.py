@@ -285,3 +285,23 @@ def test_parts_flow_onto_further_lines_and_colours_take_no_room() -> None:
     assert render.flow(parts, 24) == [f"{parts[0]}  {parts[1]}", parts[2]]
     assert render.flow(parts, 10) == parts
     assert render.flow([], 80) == []
+
+
+@pytest.mark.parametrize("columns", [72, 80, 100])
+def test_a_sentence_is_wrapped_and_not_cut(
+    columns: int, terminal: Accelctl, state: State, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", str(columns))
+    words = [f"word{number}" for number in range(30)]
+    state.events[-1].message = " ".join(words)
+    lines = terminal("event", "list").out.splitlines()
+    assert max(map(len, lines)) <= columns
+    told = [word for line in lines for word in line.split() if word.startswith("word")]
+    assert told == words
+
+
+def test_wide_drops_and_cuts_nothing_on_a_terminal_either(
+    accelctl: Accelctl, terminal: Accelctl
+) -> None:
+    line = ("lane", "list", "-o", "wide")
+    assert terminal(*line).out == accelctl(*line).out

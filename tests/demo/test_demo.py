@@ -126,7 +126,11 @@ def test_the_next_demo_removes_what_a_killed_one_left(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("args", "complaint"),
-    [(["--file", "absent"], "absent"), (["--size", "0"], "empty"), (["--file", "/"], "not a file")],
+    [
+        (["--file", "absent"], "absent: there is no such file"),
+        (["--size", "0"], "empty"),
+        (["--file", "/"], "not a file"),
+    ],
 )
 def test_what_cannot_be_carried_is_named(tmp_path: Path, args: list[str], complaint: str) -> None:
     demo = start(tmp_path, *args)

@@ -254,3 +254,22 @@ def test_variables_are_put_in_as_grafana_does(
     text: str, chosen: dict[str, Any], result: str
 ) -> None:
     assert grafana.put_in(text, TWO, chosen, SPAN) == result
+
+
+@pytest.mark.parametrize(
+    ("step_s", "scrape_s", "rate"),
+    [(15, 15, "60s"), (1, 2, "8s"), (300, 15, "315s"), (20 / 3, 2, "9s")],
+)
+def test_rates_look_back_over_four_scrapes_or_a_step_and_one(
+    step_s: float, scrape_s: float, rate: str
+) -> None:
+    span = grafana.Span(start_s=0, end_s=3600, step_s=step_s, scrape_s=scrape_s)
+    assert span.built_in["__rate_interval"] == rate
+
+
+@each_board
+def test_a_board_without_data_does_not_look_well(file: Path) -> None:
+    """No number is made up where there is nothing to count."""
+    for question in asked(read(file)):
+        assert "vector(" not in question.expr, question
+        assert "absent(" not in question.expr, question

@@ -14,7 +14,7 @@ sys.path.insert(0, str(ROOT / "monitoring"))
 
 from boards import grafana  # noqa: E402
 from pictures.answers import choose, table  # noqa: E402
-from pictures.charts import spells  # noqa: E402
+from pictures.charts import begins, spells  # noqa: E402
 from pictures.draw import PANELS  # noqa: E402
 from pictures.prometheus import Series  # noqa: E402
 from pictures.units import written  # noqa: E402
@@ -27,6 +27,7 @@ BOARDS = sorted((ROOT / "monitoring/dashboards").glob("*.json"))
     [
         (0.857, "percentunit", "85.7 %"),
         (1.0, "percentunit", "100 %"),
+        (2e-16, "percentunit", "2e-14 %"),
         (6.67e12, "bps", "6.67 Tb/s"),
         (24 * 2**20, "bytes", "24 MiB"),
         (1536, "binBps", "1.5 KiB/s"),
@@ -92,6 +93,11 @@ def test_a_table_can_have_the_highest_first() -> None:
 def test_a_state_is_one_bar_until_it_changes_or_is_not_known() -> None:
     points = [(0.0, 4.0), (1.0, 4.0), (2.0, 2.0), (3.0, 2.0), (7.0, 2.0)]
     assert spells(Series({}, points), 1.0) == [(0, 2, 4), (2, 4, 2), (7, 8, 2)]
+
+
+def test_a_mark_is_made_whenever_more_was_counted() -> None:
+    points = [(0.0, 1.0), (1.0, 1.0), (2.0, 2.0), (3.0, 1.0), (4.0, 1.0)]
+    assert begins(Series({}, points)) == [0, 2]
 
 
 class Listed:

@@ -1,9 +1,9 @@
 """Prometheus, Alertmanager and a receiver of its notifications, all real, on a scaled clock.
 
 Rules wait for minutes and look back over hours. Here every duration in them is divided by SCALE
-and kept between SHORTEST_S and LONGEST_S; scrapes and evaluations come every second. Thresholds,
-labels, inhibition and grouping are those of monitoring/. Trainings and the grace of health take
-real time.
+and kept between SHORTEST_S (PATIENCE_S for a `for`) and LONGEST_S; scrapes and evaluations come
+every second. Thresholds, labels, inhibition and grouping are those of monitoring/. Trainings and
+the grace of health take real time.
 """
 
 from __future__ import annotations
@@ -29,7 +29,8 @@ ROOT = Path(__file__).resolve().parent.parent.parent
 MONITORING = ROOT / "monitoring"
 SCALE = 30
 SHORTEST_S, LONGEST_S = 3, 40
-GROUP_WAIT_S, GROUP_INTERVAL_S = 5, 6
+PATIENCE_S = 8  # the shortest `for`: a training is not scaled, and a busy machine takes its time
+GROUP_WAIT_S, GROUP_INTERVAL_S = 6, 6
 
 SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 _DURATION = re.compile(r"((?:for: |keep_firing_for: |\[|offset ))(\d+)([smhd])\b")
@@ -40,7 +41,8 @@ def scaled(rules: str) -> str:
 
     def shorter(found: re.Match[str]) -> str:
         seconds = int(found[2]) * SECONDS[found[3]] / SCALE
-        return f"{found[1]}{round(min(max(seconds, SHORTEST_S), LONGEST_S))}s"
+        shortest_s = PATIENCE_S if found[1] == "for: " else SHORTEST_S
+        return f"{found[1]}{round(min(max(seconds, shortest_s), LONGEST_S))}s"
 
     return _DURATION.sub(shorter, rules)
 

@@ -36,7 +36,7 @@ pytestmark = [
         reason="not installed: Debian packages prometheus and prometheus-alertmanager",
     ),
 ]
-QUIET_S = 12  # longer than the wait of every rule for a link, and a group's
+QUIET_S = 18  # longer than the wait of every rule for a link, and a group's
 AGAIN_S = 15  # a second page of one cause would have come by then
 PATIENCE_S = 120
 
@@ -76,13 +76,13 @@ FAULTS = (
     Case("dirty_connector_bad", "card0/oe1", "AccelLaneMarginLow", ["card0/oe1"],
          {"target_ber": 5e-5}),
     Case("dirty_connector_bad", "card16/oe3", "AccelLinkDegraded", ends("card16/oe3"),
-         {"lanes": [7]}),
+         {"lanes": [7], "scale": 2}),
     Case("bent_fibre", "card2/oe0", "AccelLaneMarginLow", ends("card2/oe0"), {"scale": 0.96}),
     Case("fibre_cut", "card2/oe1", "AccelLinkDown", ends("card2/oe1")),
     Case("ber_creep", "card4/oe0", "AccelLinkMarginFalling", ["card4/oe0"],
          {"ramp_s": 60, "scale": 0.4}),
     Case("tx_tx_miscable", "card4/oe1", "AccelLinkDown", ends("card4/oe1")),
-    Case("laser_ageing", "card6/oe0", "AccelLaneLaserAgeing", ["card6/oe0"],
+    Case("laser_ageing", "card6/oe0", "AccelLaserAgeing", ["card6/oe0"],
          {"ramp_s": 45, "scale": 0.4}),
     Case("laser_fail", "card6/oe1", "AccelLaneTxFault", ["card6/oe1/lane3"], {"lanes": [3]}),
     Case("tec_fail", "card8/oe0", "AccelLaneLaserHot", ["card8/oe0"], {"ramp_s": 5}),
@@ -90,7 +90,7 @@ FAULTS = (
     Case("cdr_unlock", "card20/oe0", "AccelLaneLosesLock", ["card20/oe0/lane0"],
          {"shape": "step", "duration_s": 0.05}, times=3, every_s=10),
     Case("flapping", "card12/oe1", "AccelLinkFlapping", ends("card12/oe1"),
-         {"shape": "step", "duration_s": 1.5}, times=5, every_s=6),
+         {"shape": "step", "duration_s": 0.6}, times=5, every_s=6),
     Case("els_fail_shared", "card16/oe0", "AccelLaneTxFault",
          [f"card16/oe0/lane{lane}" for lane in LANES], {"lanes": [0]}),
     Case("ring_drift", "card16/oe2", "AccelLaneHeaterAtLimit", ["card16/oe2/lane5"],
@@ -195,7 +195,7 @@ def test_a_hundred_restarts_with_training_page_nobody(scene: Scene) -> None:
         scene.rack.wait_up()
     time.sleep(QUIET_S)
     assert restarts >= 100
-    assert scene.told() == []
+    assert not scene.pages, scene.told()
 
 
 @dataclass
@@ -239,7 +239,7 @@ class Trial:
 
 
 def test_each_fault_pages_once_about_its_object_and_resolves(scene: Scene) -> None:
-    assert scene.pages == []
+    assert not scene.pages, scene.told()
     trials = [Trial(case, scene) for case in FAULTS]
     begun = time.monotonic()
     while any(trial.waits for trial in trials):
@@ -272,17 +272,16 @@ def test_a_worker_that_dies_is_one_page(scene: Scene) -> None:
     os.kill(scene.rack.worker_of("card18"), signal.SIGKILL)
     until(lambda: scene.pages[before:] or None, "a page")
     time.sleep(QUIET_S)
-    (page,) = scene.pages[before:]
-    assert page.alert == "AccelWorkerRestarts"
+    told = scene.told()[before:]
+    assert [alert for _, alert, _ in told] == ["AccelWorkerRestarts"], told
 
 
 def test_hardware_that_is_off_is_one_page_and_so_is_a_daemon_that_ends(scene: Scene) -> None:
     before = len(scene.pages)
     scene.rack.end(scene.rack.chassis)
     until(lambda: scene.pages[before:] or None, "a page")
-    time.sleep(QUIET_S)
     scene.rack.end(scene.rack.daemon)
     until(lambda: scene.pages[before + 1 :] or None, "another page")
     time.sleep(QUIET_S)
-    told = [page.alert for page in scene.pages[before:]]
-    assert told == ["AccelChassisDetached", "AccelDaemonAbsent"]
+    told = scene.told()[before:]
+    assert [alert for _, alert, _ in told] == ["AccelChassisDetached", "AccelDaemonAbsent"], told

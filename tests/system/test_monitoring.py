@@ -80,5 +80,5 @@ def test_prometheus_scrapes_the_daemon_and_computes_the_records(tmp_path: Path) 
         )
         assert (check.returncode, check.stderr.decode()) == (0, "")
         assert watch.query("count(accel_lane_margin_db)")[0]["value"][1] == "32"
-        recorded = watch.query('count by (__name__) ({__name__=~"accel:.+"})')
-        assert len(recorded) > 10, recorded
+        records = 'count(count by (__name__) ({__name__=~"accel:.+"})) > 10'
+        until(lambda: watch.query(records) or None, "the records are computed")

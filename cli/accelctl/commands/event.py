@@ -11,7 +11,7 @@ import rich_click as click
 from accelctl import formats, render
 from accelctl.exits import Interrupted
 from accelctl.options import Noun, command, examples, printed, viewed
-from accelctl.params import COUNT, MOMENT
+from accelctl.params import COUNT, MOMENT, SUBJECT
 from accelctl.render import Cell, Column
 from accelctl.session import Session
 from accelctl.view import View, header_of, plain
@@ -36,7 +36,7 @@ COLUMNS = (
     Column("REASON", lambda e: e.reason, wide=True, spare=True),
     Column("TO BLAME", lambda e: e.cause, wide=True, spare=True),
     Column("PEER", lambda e: e.peer, wide=True, spare=True),
-    Column("MESSAGE", lambda e: e.message, flexible=True),
+    Column("MESSAGE", lambda e: e.message, wraps=True),
 )
 severity_option = click.option(
     "--severity",
@@ -66,7 +66,7 @@ def cli() -> None:
     "accelctl event list --severity warning -o jsonl",
     "accelctl event list card0/oe0 --kind LINK_DOWN --since 10m",
 )
-@click.argument("subject", required=False, default="")
+@click.argument("subject", type=SUBJECT, required=False, default="")
 @click.option(
     "-n",
     "--lines",
@@ -111,7 +111,7 @@ def list_(
 
 @command(cli, "follow")
 @examples("accelctl event follow", "accelctl event follow card0 --after 12 -o jsonl")
-@click.argument("subject", required=False, default="")
+@click.argument("subject", type=SUBJECT, required=False, default="")
 @click.option(
     "--after",
     type=COUNT,

@@ -10,7 +10,14 @@ from click.shell_completion import CompletionItem
 from accel.address import BadAddress, CardAddress, LaneAddress, PortAddress, fault_name, short
 from accelctl import exits, render
 from accelctl.options import Noun, command, examples, printed, viewed
-from accelctl.params import CARD, COMPLETION_TIMEOUT_S, DURATION, SIZE, Address
+from accelctl.params import (
+    CARD,
+    COMPLETION_TIMEOUT_S,
+    DURATION,
+    SIZE,
+    Address,
+    completions,
+)
 from accelctl.render import Cell, Column
 from accelctl.session import Session
 from accelctl.several import each
@@ -41,6 +48,13 @@ class FaultName(click.ParamType):  # type: ignore[type-arg]
             return short(fault_name(value))
         except BadAddress as error:
             self.fail(str(error), param, ctx)
+
+    def shell_complete(
+        self, ctx: click.Context, param: click.Parameter, incomplete: str
+    ) -> list[CompletionItem]:
+        return completions(
+            ctx, lambda client: [short(one.name) for one in client.faults.list()], incomplete
+        )
 
 
 class KindName(click.ParamType):  # type: ignore[type-arg]
@@ -118,7 +132,7 @@ KIND_COLUMNS = (
     Column("KIND", lambda k: short(k.name)),
     Column("ACTS ON", lambda k: place_word(k)),
     Column("COMES AS", lambda k: shape_word(k)),
-    Column("WHAT IT IS", lambda k: k.summary, flexible=True),
+    Column("WHAT IT IS", lambda k: k.summary, wraps=True),
     Column("CAUSES", lambda k: causes_text(k), wide=True),
     Column("REPAIR", lambda k: k.repair, wide=True),
 )

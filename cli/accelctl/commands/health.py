@@ -11,6 +11,7 @@ from accel.address import short
 from accel.errors import AccelError, Unreachable
 from accelctl import exits, render
 from accelctl.options import Noun, command, examples, printed, viewed
+from accelctl.params import HEALTH_OBJECT
 from accelctl.render import Cell, Column
 from accelctl.session import Session
 from accelctl.view import View, plain
@@ -46,7 +47,7 @@ COLUMNS = (
     Column("USED", lambda h: _used(h), right=True, wide=True, spare=True),
     Column("MODE", lambda h: h.standing.mode, wide=True, spare=True),
     Column("POSSIBLE", lambda h: " ".join(h.capability.modes), wide=True, spare=True),
-    Column("WHAT", lambda h: "; ".join(one.text for one in h.reasons), flexible=True, spare=True),
+    Column("WHAT", lambda h: "; ".join(one.text for one in h.reasons), wraps=True, spare=True),
 )
 
 
@@ -64,7 +65,7 @@ def cli() -> None:
 
 @command(cli, "show")
 @examples("accelctl health show", "accelctl health show card0 --all -o wide")
-@click.argument("object_", metavar="[OBJECT]", default="host")
+@click.argument("object_", type=HEALTH_OBJECT, metavar="[OBJECT]", default="host")
 @click.option("--all", "everything", is_flag=True, help="What is well and what is absent, too.")
 @viewed
 def show(session: Session, view: View, object_: str, everything: bool) -> None:
@@ -141,7 +142,7 @@ def _to_do(causes: Iterable[Any]) -> list[str]:
 
 @command(cli, "check")
 @examples("accelctl health check", "accelctl health check card0 --warning-ok")
-@click.argument("object_", metavar="[OBJECT]", default="host")
+@click.argument("object_", type=HEALTH_OBJECT, metavar="[OBJECT]", default="host")
 @click.option("--warning-ok", is_flag=True, help="A WARNING passes, too.")
 @printed
 def check(session: Session, view: View, object_: str, warning_ok: bool) -> int:

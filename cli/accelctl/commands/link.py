@@ -316,7 +316,7 @@ def _describe(link: Any) -> tuple[str, list[render.Field]]:
         ("interface", fibre.interface + (f" in {fibre.netns}" if fibre.netns else "")),
         ("up since", render.local_time(link.up_time) if link.HasField("up_time") else ""),
         ("training took", render.optional(link, "training_ms", lambda v: f"{v:.1f} ms")),
-        ("round trip", render.optional(link, "rtt_us", lambda v: f"{v:.1f} us")),
+        ("round trip", render.optional(link, "rtt_us", render.time_us)),
         ("epoch", str(link.epoch or "")),
         ("trainings", f"{link.trainings_total}, {link.training_failures_total} failed"),
         ("times down", str(link.downs_total)),

@@ -91,7 +91,13 @@ def page(url: str, timeout_s: float) -> str:
             text: str = answer.read().decode()
     except OSError as error:  # URLError is one
         why = getattr(error, "reason", error)
-        raise exits.Failed(f"{url}: {why}", exits.UNREACHABLE, "METRICS_GONE") from error
+        words = getattr(why, "strerror", None) or str(why)
+        raise exits.Failed(
+            f"cannot read {url}: {words}; is it in another network namespace?"
+            " --cards N counts without it",
+            exits.UNREACHABLE,
+            "METRICS_GONE",
+        ) from error
     return text
 
 

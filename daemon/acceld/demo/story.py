@@ -66,6 +66,8 @@ class Demo:
 
     def _source(self) -> tuple[Path, str]:
         given: Path | None = self.options.file
+        if given and not given.exists():
+            raise DemoFailed(f"{given}: there is no such file")
         total = given.stat().st_size if given else self.options.size << 20
         if total <= 0:
             raise DemoFailed(f"{given or '--size'}: nothing to carry; it is empty")

@@ -124,7 +124,7 @@ class HealthWatch:
         reasons = list(health.reasons)
         if health.state.is_unwell:
             reasons = [one for one in health.all_reasons() if one.state.is_unwell]
-        text = "; ".join(f"{one.place}: {one.text}" for one in reasons[:3])
+        text = "; ".join(_said(one, health.place) for one in reasons[:3])
         more = f"; and {len(reasons) - 3} more" if len(reasons) > 3 else ""
         kind = "" if health.place == HOST else f"{health.place.kind} "
         detail: dict[str, str | int | float | bool] = {
@@ -143,6 +143,11 @@ class HealthWatch:
             health.place.address,
             **detail,
         )
+
+
+def _said(reason: Reason, of: Place) -> str:
+    """With the place that it is about, unless that is the one spoken of."""
+    return reason.text if reason.place == of else f"{reason.place}: {reason.text}"
 
 
 def _top(reason: Reason) -> dict[str, str]:

@@ -36,7 +36,9 @@ class Keeper:
         """Once, at the start. Raises StartFailure where waiting could not help."""
         try:
             if self._own is not None:
-                self._client = await self._boot(self._own)
+                if not self._own.was_started:
+                    await self._own.power_on()
+                self._client = await self._answer_of(self._own)
             else:
                 self._client = await self._attach_patiently()
         except ChassisRefused as error:
@@ -65,7 +67,8 @@ class Keeper:
             pause_s = min(2 * pause_s, BACKOFF_S[1])
             try:
                 if self._own is not None:
-                    self._client = await self._boot(self._own)
+                    await self._own.power_on()
+                    self._client = await self._answer_of(self._own)
                 else:
                     self._client = await self._host.attach(self._socket)
             except (ChassisUnreachable, ChassisRefused, UnfitChassis) as error:
@@ -119,9 +122,8 @@ class Keeper:
             exit_code=self._own.exit_code if self._own.exit_code is not None else 0,
         )
 
-    async def _boot(self, own: OwnChassis) -> DeviceClient:
-        """Power on and attach as soon as it answers. Raises ChassisUnreachable."""
-        await own.power_on()
+    async def _answer_of(self, own: OwnChassis) -> DeviceClient:
+        """Attach as soon as what was powered on answers. Raises ChassisUnreachable."""
         loop = asyncio.get_running_loop()
         deadline_s = loop.time() + BOOT_S
         while True:

@@ -32,6 +32,11 @@ class OwnChassis:
         return self._process.returncode if self._process else None
 
     @property
+    def was_started(self) -> bool:
+        """Once at least; it may have ended since."""
+        return self._process is not None
+
+    @property
     def is_running(self) -> bool:
         return self._process is not None and self._process.returncode is None
 

@@ -29,9 +29,15 @@ class MetricsServer:
     """Bound when made: raises OSError when the address is taken. Port 0 takes a free one."""
 
     def __init__(
-        self, host: str, port: int, scrape: Scrape, groups: frozenset[str] = DEFAULT
+        self,
+        host: str,
+        port: int,
+        scrape: Scrape,
+        groups: frozenset[str] = DEFAULT,
+        bound: socket.socket | None = None,
     ) -> None:
-        """`groups`: of metrics, that a scrape has which asks for none."""
+        """`groups`: of metrics, that a scrape has which asks for none. `bound`: a socket that
+        listens there already; it is ours from now on."""
 
         class Server(ThreadingHTTPServer):
             address_family = socket.AF_INET6 if ":" in host else socket.AF_INET
@@ -41,8 +47,12 @@ class MetricsServer:
 
             def server_bind(self) -> None:
                 # The base class asks DNS for our name here, which may take seconds.
-                self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-                self.socket.bind(self.server_address)
+                if bound is not None:
+                    self.socket.close()
+                    self.socket = bound
+                else:
+                    self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+                    self.socket.bind(self.server_address)
                 self.server_address = self.socket.getsockname()
                 self.server_name, self.server_port = self.server_address[:2]  # type: ignore[assignment]
 

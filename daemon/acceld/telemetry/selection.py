@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Collection
 from urllib.parse import parse_qs
 
-from acceld.errors import suggestion
 from acceld.fields.table import DEFAULT, GROUPS
 from acceld.telemetry.exposition import Format
+from accelhw.model.ids import nearest
 
 
 class UnknownGroup(ValueError):
@@ -18,9 +18,9 @@ def known(groups: Collection[str]) -> frozenset[str]:
     """These groups. Raises UnknownGroup."""
     for group in groups:
         if group not in GROUPS:
-            raise UnknownGroup(
-                f"no group of metrics {group!r}; {suggestion(group, GROUPS, 'group')}"
-            )
+            near = nearest(group, GROUPS)
+            remedy = f"did you mean {near}?" if near else f"there is {', '.join(GROUPS)}"
+            raise UnknownGroup(f"no group of metrics {group!r}; {remedy}")
     return frozenset(groups)
 
 

@@ -85,6 +85,7 @@ def test_the_event_has_the_cause_and_what_to_do(watched: Watched) -> None:
     card = next(one for one in watched.told.events if one[2] == "card")
     assert card[3].startswith("card card0 is CRITICAL: card0/oe0: SEEKING: the light of a link")
     link = next(one for one in watched.told.events if one[2] == "link")
+    assert link[3].startswith("link card0/oe0 is CRITICAL: SEEKING: the light of a link")
     assert link[4]["reason"] == "SIGNAL_LOST"
     assert link[4]["cause"] == "card0/oe0"
     assert link[4]["next_action"] == "check the far card, the fibre and its connectors"

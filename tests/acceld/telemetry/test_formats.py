@@ -152,6 +152,8 @@ def test_a_query_names_its_groups() -> None:
     assert chosen("exclude[]=port&exclude[]=fec") == DEFAULT - {"port", "fec"}
     with pytest.raises(UnknownGroup, match="did you mean lane_flags"):
         chosen("collect[]=lane_flag")
+    with pytest.raises(UnknownGroup, match=r"there is daemon, worker, .*, lane_flags"):
+        chosen("collect[]=zzz")
     with pytest.raises(UnknownGroup, match="one of them"):
         chosen("collect[]=link&exclude[]=port")
 
