@@ -25,7 +25,8 @@
 #include <unistd.h>
 
 enum { ETHERTYPE = 0x88B5, HEADER = 14, MOST = 512, WINDOW = 4 };
-static int batch; /* frames of one system call, so that a window of them fits into the socket's buffer */
+static int batch;  /* frames of one system call */
+static int window; /* batches on their way, so that they fit into the receiver's buffer */
 
 static void die(const char *what) { perror(what); exit(1); }
 
@@ -76,6 +77,15 @@ int main(int count, char **words)
     size_t total = (strtoul(words[4], 0, 0) << 20);
     batch = (int)((1 << 21) / (payload + HEADER));
     batch = batch < 1 ? 1 : batch > MOST ? MOST : batch;
+    int near = open_packet(words[1]), far = open_packet(words[2]);
+    /* Without rights over the whole machine the kernel grants a small buffer: a smaller window. */
+    int granted;
+    socklen_t length = sizeof granted;
+    if (getsockopt(far, SOL_SOCKET, SO_RCVBUF, &granted, &length)) die("buffer");
+    int fit = granted / 2 / (int)(payload + HEADER + 1024);
+    fit = fit < 1 ? 1 : fit;
+    window = fit < WINDOW ? fit : WINDOW;
+    if (batch > fit / window) batch = fit / window;
     size_t step = payload * (size_t)batch, rounds = total / step;
     char *source = mmap(0, total, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     char *target = mmap(0, total, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
@@ -84,7 +94,6 @@ int main(int count, char **words)
     memset(target, 0, total);
     int credit[2];
     if (pipe(credit)) die("pipe");
-    int near = open_packet(words[1]), far = open_packet(words[2]);
     static struct mmsghdr messages[MOST];
     static struct iovec parts[MOST][2];
     static char heads[MOST][HEADER];
@@ -98,7 +107,7 @@ int main(int count, char **words)
         prctl(PR_SET_PDEATHSIG, SIGKILL);
         pin(0);
         for (size_t round = 0; round < rounds; round++) {
-            if (round >= WINDOW && read(credit[0], &coin, 1) != 1) _exit(1);
+            if (round >= (size_t)window && read(credit[0], &coin, 1) != 1) _exit(1);
             lay(messages, parts, heads, source + round * step, payload);
             for (int sent = 0; sent < batch;) {
                 int n = sendmmsg(near, messages + sent, (unsigned)(batch - sent), 0);

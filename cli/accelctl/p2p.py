@@ -20,7 +20,7 @@ ROW_COLUMNS = (
     Column("FROM", lambda m: m.pair.source),
     Column("TO", lambda m: m.pair.target),
     Column("SIZE", lambda m: render.size(m.size_bytes), right=True),
-    Column("GB/s", lambda m: _rate(m.wall_gbyte_per_s), right=True),
+    Column("GB/s", lambda m: render.rate(m.wall_gbyte_per_s), right=True),
     Column("MODELLED", lambda m: _modelled(m), right=True),
     Column("p50", lambda m: render.time_us(m.latency_us(50)), right=True),
     Column("p99", lambda m: render.time_us(m.latency_us(99)), right=True),
@@ -43,7 +43,7 @@ def describe(view: View, cards: Sequence[str], wanted: Sequence[Pair], found: Fo
 
     big, little = render.size(largest), render.size(smallest)
     lines = ["from the card of the row to that of the column; - no link is up between them", ""]
-    lines += matrix(f"GB/s here, {big}, {way}", largest, lambda m: _rate(m.wall_gbyte_per_s))
+    lines += matrix(f"GB/s here, {big}, {way}", largest, lambda m: render.rate(m.wall_gbyte_per_s))
     lines += matrix(f"GB/s modelled, in the emulated card, {big}, {way}", largest, _modelled)
     lines += matrix(
         f"latency here, {little}, to its proof, p50", smallest,
@@ -95,9 +95,9 @@ def _by_pair(found: Found, size: int) -> dict[tuple[str, str], Measured]:
 
 SIZE_COLUMNS = (
     Column("SIZE", lambda s: render.size(s[0].size_bytes), right=True),
-    Column("GB/s", lambda s: _rate(median(m.wall_gbyte_per_s for m in s)), right=True),
-    Column("SLOWEST", lambda s: _rate(min(m.wall_gbyte_per_s for m in s)), right=True),
-    Column("FASTEST", lambda s: _rate(max(m.wall_gbyte_per_s for m in s)), right=True),
+    Column("GB/s", lambda s: render.rate(median(m.wall_gbyte_per_s for m in s)), right=True),
+    Column("SLOWEST", lambda s: render.rate(min(m.wall_gbyte_per_s for m in s)), right=True),
+    Column("FASTEST", lambda s: render.rate(max(m.wall_gbyte_per_s for m in s)), right=True),
     Column("MODELLED", lambda s: _modelled(sorted(s, key=_modelled_or_0)[len(s) // 2]), right=True),
     Column("p50", lambda s: _time(s, lambda m: m.latency_us(50)), right=True),
     Column("p99", lambda s: _time(s, lambda m: m.latency_us(99)), right=True),
@@ -119,10 +119,6 @@ def _time(found: Found, take: Callable[[Measured], float]) -> str:
 def _replayed(found: Found) -> str:
     count = sum(round_.replayed_frames for one in found for round_ in one.rounds)
     return render.count(count) if count else ""
-
-
-def _rate(value: float) -> str:
-    return f"{value:.2f}" if value >= 0.1 else f"{value:.4f}"
 
 
 def _modelled_or_0(one: Measured) -> float:

@@ -250,6 +250,11 @@ def byte_count(count: int) -> str:
     return "1 byte" if count == 1 else f"{count} bytes"
 
 
+def rate(gbyte_per_s: float) -> str:
+    """GB/s: `12.34`, and of what is slow two figures, as `0.0039`: it is not nothing."""
+    return f"{gbyte_per_s:.2f}" if gbyte_per_s >= 0.1 else f"{gbyte_per_s:.2g}"
+
+
 def time_us(value: float) -> str:
     """Microseconds as people say them: `850 ns`, `12.3 us`, `4.56 ms`, `2.1 s`."""
     for unit, factor in (("ns", 1e3), ("us", 1.0), ("ms", 1e-3), ("s", 1e-6)):

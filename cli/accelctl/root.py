@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import io
 import os
 import sys
@@ -143,6 +144,9 @@ def cli(
         show(session)
 
 
+FULL = (errno.ENOSPC, errno.EDQUOT)
+
+
 def run(arguments: Sequence[str]) -> int:
     """Runs one command line; gives its exit code. Never lets a traceback out."""
     as_json = _asks_for_json(arguments)
@@ -162,6 +166,10 @@ def run(arguments: Sequence[str]) -> int:
     except (AccelError, exits.Failed) as error:
         return exits.report(error, as_json=as_json)
     except Exception as error:
+        if _is_full(error):
+            _mute()
+            full = exits.Failed("cannot write stdout: the disk is full", exits.CONFLICT, "NO_SPACE")
+            return exits.report(full, as_json=as_json)
         if os.environ.get("ACCELCTL_TRACEBACK"):
             raise
         return exits.report(
@@ -173,6 +181,11 @@ def run(arguments: Sequence[str]) -> int:
             ),
             as_json=as_json,
         )
+
+
+def _is_full(error: Exception) -> bool:
+    """Whether what we print had no room; a file that has a name is told of where it is written."""
+    return isinstance(error, OSError) and error.errno in FULL and error.filename is None
 
 
 def _interrupted(message: str) -> int:

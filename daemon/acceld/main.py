@@ -17,7 +17,7 @@ def _print_version(context: click.Context, _: click.Parameter, value: bool) -> N
     if value and not context.resilient_parsing:
         from importlib.metadata import version
 
-        click.echo(f"acceld {version('acceld')}")
+        _print(f"acceld {version('acceld')}")
         context.exit()
 
 
@@ -133,15 +133,15 @@ def check_config(file: Path) -> None:
     try:
         config = read_config(file)
     except StartFailure as failure:
-        click.echo(failure.message)
+        _print(failure.message)
         count = len(failure.message.splitlines())
         _end(f"{file}: {count} mistake{'s' if count != 1 else ''}", failure.exit_code)
     lanes = sum(card.profile.signal_lines for card in config.cards)
     counts = _count(config.cards, "card"), f"{lanes} lane{'s' * (lanes != 1)}"
-    click.echo(f"{file}: good, {', '.join(counts)}, {_count(config.fibres, 'fibre')}")
+    _print(f"{file}: good, {', '.join(counts)}, {_count(config.fibres, 'fibre')}")
     for fibre in config.fibres:
         far = str(fibre.b.port) if fibre.b else "outside"
-        click.echo(f"  {fibre.name}: {fibre.a.port} to {far}, {fibre.transport.value},"
+        _print(f"  {fibre.name}: {fibre.a.port} to {far}, {fibre.transport.value},"
                    f" {fibre.length_m:g} m, {fibre.loss_db:.2f} dB")  # fmt: skip
 
 
@@ -164,7 +164,7 @@ def make_config(
     from acceld.errors import StartFailure
 
     try:
-        click.echo(rack_text(cards, profile, shape, transport, mtu, length), nl=False)
+        _print(rack_text(cards, profile, shape, transport, mtu, length), nl=False)
     except StartFailure as failure:
         _end(failure.message, failure.exit_code)
 
@@ -187,6 +187,18 @@ def demo(arguments: tuple[str, ...]) -> None:
 
 def _count(things: Sized, word: str) -> str:
     return f"{len(things)} {word}{'s' * (len(things) != 1)}"
+
+
+def _print(text: str, nl: bool = True) -> None:
+    try:
+        click.echo(text, nl=nl)
+    except BrokenPipeError:
+        raise  # click ends quietly: the reader has seen enough.
+    except OSError as error:
+        from acceld.errors import EXIT_CONFLICT
+
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # It is flushed once more.
+        _end(f"cannot write stdout: {error.strerror}", EXIT_CONFLICT)
 
 
 def _end(message: str, code: int) -> NoReturn:

@@ -267,7 +267,8 @@ def _wall_us(ended: Sequence[Any]) -> float:
         return float(ended[0].wall_ms) * 1e3
     first = min(one.start_time.ToNanoseconds() for one in ended)
     last = max(one.end_time.ToNanoseconds() for one in ended)
-    return float(max((last - first) / 1e3, max(one.wall_ms for one in ended) * 1e3))
+    longest_ms = max(float(one.wall_ms) for one in ended)
+    return max(float(last - first) / 1e3, longest_ms * 1e3)
 
 
 def _percentile(values: Sequence[float], percent: int) -> float:

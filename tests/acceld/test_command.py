@@ -385,6 +385,20 @@ def settings_with(settings: Settings, **changes: Any) -> Settings:
     return dataclasses.replace(settings, **changes)
 
 
+def test_a_full_disk_behind_stdout_is_named() -> None:
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(
+            [sys.executable, "-m", "acceld.main", "make-config", "--cards", "2"],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+    assert (done.returncode, done.stderr) == (
+        6,
+        "acceld: cannot write stdout: No space left on device\n",
+    )
+
+
 async def test_an_unknown_group_is_refused_also_where_nothing_is_scraped(
     settings: Settings,
 ) -> None:

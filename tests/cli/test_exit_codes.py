@@ -269,3 +269,18 @@ def test_help_needs_no_grpc() -> None:
         "assert not heavy, heavy"
     )
     subprocess.run([sys.executable, "-c", code], check=True, stdout=subprocess.DEVNULL)
+
+
+def test_a_full_disk_behind_stdout_is_named(daemon: FakeDaemon) -> None:
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(
+            [sys.executable, "-m", "accelctl.main", "card", "list"],
+            env={**os.environ, "ACCEL_SOCKET": str(daemon.socket)},
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+    assert (done.returncode, done.stderr) == (
+        6,
+        "accelctl: cannot write stdout: the disk is full\n",
+    )

@@ -305,3 +305,7 @@ def test_wide_drops_and_cuts_nothing_on_a_terminal_either(
 ) -> None:
     line = ("lane", "list", "-o", "wide")
     assert terminal(*line).out == accelctl(*line).out
+
+
+def test_a_slow_rate_is_not_nothing() -> None:
+    assert [render.rate(value) for value in (12.345, 0.1, 0.00391)] == ["12.35", "0.10", "0.0039"]

@@ -6,7 +6,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from accelhw.link.lanemap import LaneMap, LaneSet, LaneView, agree, lanes_of, mask_of, widths
+from accelhw.link.lanemap import (
+    LaneMap,
+    LaneSet,
+    LaneView,
+    agree,
+    arrival,
+    lanes_of,
+    mask_of,
+    widths,
+)
 from accelhw.model.link import DownReason
 
 
@@ -73,3 +82,8 @@ def test_a_map_with_a_lane_twice_or_out_of_range_is_a_fault() -> None:
     assert not lane_map.record(0, 1, True)
     assert lane_map.clashes == {0: (0, 1)}
     assert lane_map.inverted == 1
+
+
+def test_a_lane_that_turned_over_is_told_apart_from_one_that_moved() -> None:
+    assert arrival(5, True) == "far lane 5 arrives there now, inverted"
+    assert arrival(2, False) == "far lane 2 arrives there now, not inverted"

@@ -92,14 +92,16 @@ def test_every_metric_and_label_is_one_of_the_field_table(rule: dict[str, Any]) 
             assert {*modifier.matching.labels, *(modifier.group_labels or ())} <= known
 
 
+# {{ range printf `metric{...}` ... }}what is shown of each{{ end }}
+ASKED = re.compile(r"{{ range printf `(\w+){[^`]*`[^}]*}}(.*?){{ end }}")
+
+
 @each_alert
 def test_what_an_alert_tells_asks_for_labels_that_it_has(name: str) -> None:
     known = made_of(ALERTS[name]["expr"])
     for text in ALERTS[name]["annotations"].values():
         assert set(re.findall(r"\$labels\.(\w+)", text)) <= known
-        for metric, shown in re.findall(r"printf `(\w+){.*?}` .*?{{ end }}", text) and re.findall(
-            r"printf `(\w+){[^`]*`[^}]*}}(.*?){{ end }}", text
-        ):
+        for metric, shown in ASKED.findall(text):
             assert set(re.findall(r"\.Labels\.(\w+)", shown)) <= labels_of(metric)
 
 

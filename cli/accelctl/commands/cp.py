@@ -344,7 +344,7 @@ def _host_result(
 
 
 def _wall(done: HostCopy) -> str:
-    return f"{render.time_us(done.wall_s * 1e6)}, {done.wall_gbyte_per_s:.2f} GB/s"
+    return f"{render.time_us(done.wall_s * 1e6)}, {render.rate(done.wall_gbyte_per_s)} GB/s"
 
 
 # ---- HBM to HBM ----------------------------------------------------------------------------------

@@ -39,7 +39,7 @@ def percent(transfer: Any) -> str:
 
 
 def speed(transfer: Any) -> str:
-    return render.optional(transfer, "wall_gbyte_per_s", lambda v: f"{v:.2f}")
+    return render.optional(transfer, "wall_gbyte_per_s", render.rate)
 
 
 def brief(transfer: Any) -> str:
@@ -204,7 +204,7 @@ def describe(transfer: Any) -> tuple[str, list[render.Field]]:
 
 def _wall(transfer: Any) -> str:
     wall = render.optional(transfer, "wall_ms", lambda v: render.time_us(v * 1e3))
-    rate = render.optional(transfer, "wall_gbyte_per_s", lambda v: f"{v:.2f} GB/s")
+    rate = render.optional(transfer, "wall_gbyte_per_s", lambda v: f"{render.rate(v)} GB/s")
     return ", ".join(part for part in (wall, rate) if part)
 
 

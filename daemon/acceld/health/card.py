@@ -86,7 +86,8 @@ def _hbm(card: CardSnapshot, scene: Scene) -> Iterator[Reason]:
             "HBM_REMAP_FAILED", CRITICAL, at, f"no spare row left; {bad} uncorrectable errors"
         )
     if pending := int(row["rows_pending"]):
-        text = f"{pending} rows of HBM wait for a reset to be remapped"
+        rows = "1 row of HBM waits" if pending == 1 else f"{pending} rows of HBM wait"
+        text = f"{rows} for a reset to be remapped"
         yield reason("HBM_ROWS_PENDING", WARNING, at, text)
     before = scene.history.before
     risen = int(row["ecc_sbe"]) - before.corrected.get(card.name, 0) if before else 0

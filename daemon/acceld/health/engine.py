@@ -121,7 +121,7 @@ def _common(port: PortSnapshot, found: dict[int, list[Reason]]) -> list[Reason]:
         ones = [one for its in found.values() for one in its if one.code == code]
         worst = max(ones, key=lambda one: one.state.rank)
         name = worst.place.address.rpartition("/")[2]
-        text = f"{count} of {port.info.lanes} lanes; {name} {worst.text}"
+        text = f"on {count} of {port.info.lanes} lanes; {name}: {worst.text}"
         told.append(Reason(code, worst.state, place(port), text, worst.next_action))
     return told
 

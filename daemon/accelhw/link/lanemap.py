@@ -46,6 +46,11 @@ def far_lanes(arrival: int, lane_map: Sequence[int | None]) -> int:
     return mask_of([far for lane in lanes_of(arrival) if (far := lane_map[lane]) is not None])
 
 
+def arrival(far: int, inverted: bool) -> str:
+    """What comes out of a fibre that was changed: the lane may be the same, its polarity not."""
+    return f"far lane {far} arrives there now, {'inverted' if inverted else 'not inverted'}"
+
+
 @dataclass(frozen=True, slots=True)
 class LaneView:
     """One end's lanes: those it hears well, and for each, the far lane that it hears."""

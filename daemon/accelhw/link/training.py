@@ -37,7 +37,7 @@ from accelhw.link.events import (
     WakeAt,
     Woke,
 )
-from accelhw.link.lanemap import NO_LANES, lanes_of, mask_of
+from accelhw.link.lanemap import NO_LANES, arrival, lanes_of, mask_of
 from accelhw.link.moves import (
     HOPELESS,
     MOVES,
@@ -366,7 +366,7 @@ class LinkTrainer(Upkeep):
         before = lane_map.count[lane]
         same = lane_map.record(lane, training.tx_lane, training.inverted)
         if not same and self.phase is not Phase.LOCK and lane not in self.dropped:
-            detail = f"far lane {training.tx_lane} arrives there now"
+            detail = arrival(training.tx_lane, training.inverted)
             self._fall(Reason(DownReason.ALIGN_FAILED, lane, detail))
             return
         if before == patience.LOCK_FRAMES - 1 and self.phase is Phase.LOCK:

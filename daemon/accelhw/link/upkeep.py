@@ -18,7 +18,7 @@ from accelhw.link.events import (
     LinkUp,
     PeerCarrier,
 )
-from accelhw.link.lanemap import lanes_of, mask_of, widest
+from accelhw.link.lanemap import arrival, lanes_of, mask_of, widest
 from accelhw.link.moves import (
     PHYSICAL,
     TRAINING,
@@ -354,7 +354,8 @@ class Upkeep(Core):
         elif message.state is LinkState.FAILED:
             self._move(Step.LOST, Reason(DownReason.PEER_RESTARTED))
         elif (lane := self._moved_lane(event)) is not None:
-            detail = f"far lane {message.lanes[lane].tx_lane} arrives there now"
+            light = message.lanes[lane]
+            detail = arrival(light.tx_lane, light.inverted)
             self._fall(Reason(DownReason.ALIGN_LOST, lane, detail))
         elif message.session == bound[1]:
             far.offers = message.offers

@@ -104,7 +104,7 @@ def test_trouble_of_most_lanes_is_the_engines(rack: Rack) -> None:
     report = rack.pass_s(1)
     assert named(report) == [("WARNING", "RX_POWER_LOW", "card0/oe0")]
     engine = at(report, Kind.OE, "card0/oe0")
-    assert "6 of 8 lanes; lane0 receives" in engine.reasons[0].text
+    assert "on 6 of 8 lanes; lane0: receives" in engine.reasons[0].text
     lane = at(report, Kind.LANE, "card0/oe0/lane4")
     assert (lane.state, lane.cause) == (HealthState.WARNING, engine.place)
     assert at(report, Kind.LANE, "card0/oe0/lane7").state is HealthState.HEALTHY
@@ -279,6 +279,13 @@ def test_memory_with_bad_rows(rack: Rack) -> None:
         ("WARNING", "HBM_ERRORS_RISING", "card0"),
         ("WARNING", "HBM_ROWS_PENDING", "card0"),
     ]
+
+
+def test_one_row_is_told_as_one(rack: Rack) -> None:
+    rack.settled()
+    rack.card("card0", rows_pending=1)
+    (one,) = rack.pass_s(1).all_reasons()[:1]
+    assert one.text == "1 row of HBM waits for a reset to be remapped"
 
 
 def test_slowed_memory_is_told_once(rack: Rack) -> None:
