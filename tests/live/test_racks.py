@@ -24,7 +24,8 @@ def test_eight_cards_come_up_and_all_of_them_is_scraped(make_rack: MakeRack) -> 
         families = {f.name: f for f in text_string_to_metric_families(answer.read().decode())}
     up = [sample.value for sample in families["accel_link_up"].samples]
     assert up == [1.0] * 32
-    assert sum(len(family.samples) for family in families.values()) < 10_000
+    # Of 512 lanes; the budget of 10,000 is for 256 of them.
+    assert sum(len(family.samples) for family in families.values()) < 15_000
     sha = rack.fill("card0:w", 1 << 20)
     for near, far in ((n, (n + 1) % 8) for n in range(8)):
         target = f"card{far}:w" if far else "card0:back"
