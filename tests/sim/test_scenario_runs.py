@@ -31,6 +31,7 @@ SHORT = {
     "fleet_year": "12d",
     "hot_aisle": "65m",
     "laser_ageing": "12d",
+    "laser_month": "6d",
 }
 STORY = """
 for = "30m"
