@@ -64,7 +64,9 @@ def _last(said: Iterator[Found]) -> Found:
 
 def _known(said: Found) -> Found:
     if "error" in said:
-        raise exits.Failed(said["error"], exits.USAGE, "USAGE")
+        reason = said.get("reason", "USAGE")
+        code = exits.USAGE if reason == "USAGE" else exits.CONFLICT
+        raise exits.Failed(said["error"], code, reason)
     return said
 
 

@@ -309,3 +309,16 @@ def test_wide_drops_and_cuts_nothing_on_a_terminal_either(
 
 def test_a_slow_rate_is_not_nothing() -> None:
     assert [render.rate(value) for value in (12.345, 0.1, 0.00391)] == ["12.35", "0.10", "0.0039"]
+
+
+def test_what_an_engine_is_goes_before_what_is_the_matter_with_it(terminal: Accelctl) -> None:
+    heading = terminal("oe", "list").out.splitlines()[0]
+    assert "LATCHED" in heading
+    assert "MODULATION" not in heading
+
+
+def test_long_names_of_regions_are_cut_to_the_terminal(terminal: Accelctl, state: State) -> None:
+    for end in (state.transfers[0].source, state.transfers[0].target):
+        end.region += "-of-a-name-that-is-long"
+    lines = terminal("transfer", "list").out.splitlines()
+    assert max(map(len, lines)) <= 80

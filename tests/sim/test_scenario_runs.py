@@ -31,7 +31,7 @@ SHORT = {
     "fleet_year": "12d",
     "hot_aisle": "65m",
     "laser_ageing": "12d",
-    "laser_month": "5d",
+    "laser_month": "6d",
 }
 STORY = """
 for = "30m"
@@ -207,6 +207,19 @@ def test_without_pyarrow_parquet_is_refused_before_anything_starts(
     (said,) = capsys.readouterr().out.splitlines()
     assert "pip install 'acceld[parquet]'" in json.loads(said)["error"]
     assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("name", ["telemetry.csv", "metrics.om"])
+def test_a_full_disk_ends_the_run_in_a_sentence(
+    name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    story, out = tmp_path / "story.toml", tmp_path / "out"
+    story.write_text(STORY)
+    out.mkdir()
+    (out / name).symlink_to("/dev/full")
+    code, said = told(capsys, "run", str(story), f"--out={out}", "--for=10m")
+    assert (code, said["reason"]) == (6, "UNWRITABLE")
+    assert said["error"] == f"--out: {out}: No space left on device"
 
 
 def test_events_are_json_lines_in_order(written: Path) -> None:

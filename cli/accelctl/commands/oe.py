@@ -33,11 +33,16 @@ COLUMNS = (
     Column(
         "MARGIN dB", lambda e: render.optional(e, "margin_min_db", lambda v: f"{v:.2f}"), right=True
     ),
-    Column("MODULATION", lambda e: e.modulation.upper()),
+    Column("MODULATION", lambda e: e.modulation.upper(), droppable=True),
     Column("FEC", lambda e: e.fec),
-    Column("Gb/s/LANE", lambda e: render.number(e.line_rate_gbit_per_s, 4), right=True),
-    Column("FLAGS ON", lambda e: troubled(e.flags_active_count), right=True, droppable=True),
-    Column("LATCHED", lambda e: troubled(e.flags_latched_count), right=True, droppable=True),
+    Column(
+        "Gb/s/LANE",
+        lambda e: render.number(e.line_rate_gbit_per_s, 4),
+        right=True,
+        droppable=True,
+    ),
+    Column("FLAGS ON", lambda e: troubled(e.flags_active_count), right=True),
+    Column("LATCHED", lambda e: troubled(e.flags_latched_count), right=True),
     Column("CHANGES", lambda e: render.count(e.flag_changes_total), right=True, wide=True),
     Column("CONNECTOR", lambda e: e.connector, wide=True),
     Column("TYPE", lambda e: e.lane_type, wide=True),

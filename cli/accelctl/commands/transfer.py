@@ -68,8 +68,8 @@ def find(session: Session, text: str) -> str:
 COLUMNS = (
     Column("TRANSFER", brief),
     Column("STATE", lambda t: render.state(state_word(t))),
-    Column("SOURCE", lambda t: end_text(t.source)),
-    Column("TARGET", lambda t: end_text(t.target)),
+    Column("SOURCE", lambda t: end_text(t.source), flexible=True),
+    Column("TARGET", lambda t: end_text(t.target), flexible=True),
     Column("SIZE", lambda t: render.size(t.total_bytes), right=True),
     Column("GOOD", percent, right=True),
     Column("GB/s", speed, right=True),

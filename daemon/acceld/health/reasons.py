@@ -74,7 +74,7 @@ DOWN_MEANINGS: dict[DownReason, str] = {
     DownReason.INCOMPATIBLE_PEER: "The far end is of a kind that cannot talk to this one.",
     DownReason.LOOPED_TO_SELF: "The port hears itself.",
     DownReason.PEER_RESTARTED: "The far end began anew.",
-    DownReason.PEER_DOWN: "The far end is switched off.",
+    DownReason.PEER_DOWN: "The far end is switched off, or its card is reset.",
     DownReason.SIGNAL_LOST: "The light of a link that was up went away.",
     DownReason.ALIGN_LOST: "The lanes of a link that was up got out of line.",
     DownReason.REPLAY_EXHAUSTED: "Frames were sent again and again, and not acknowledged.",

@@ -86,7 +86,9 @@ NEXT_ACTION: dict[DownReason, str] = {
     DownReason.INCOMPATIBLE_PEER: "both ends need the same lanes, rate and FEC; compare profiles",
     DownReason.LOOPED_TO_SELF: "the fibre returns to its own port; plug the far end elsewhere",
     DownReason.PEER_RESTARTED: "none: it trains again by itself",
-    DownReason.PEER_DOWN: "the far end is switched off; accelctl link up on its port",
+    DownReason.PEER_DOWN: (
+        "the far end is switched off, or its card is reset; accelctl link up on its port"
+    ),
     DownReason.SIGNAL_LOST: "check the far card, the fibre and its connectors",
     DownReason.ALIGN_LOST: "none: it trains again; if it returns, the cable was changed or is bad",
     DownReason.REPLAY_EXHAUSTED: "frames do not arrive; look at lane BER and interface drops",

@@ -14,6 +14,7 @@ import json
 import signal
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -29,7 +30,7 @@ from accelhw.model.event import EVENT_KINDS
 from accelhw.model.ids import PortId
 from accelhw.model.profile import UnknownProfile, load_profile
 
-FALSE, USAGE, INTERRUPTED = 1, 2, 130
+FALSE, USAGE, CONFLICT, INTERRUPTED = 1, 2, 6, 130
 FORMATS = ("csv", "parquet")  # of telemetry
 PROGRESS_S = 0.2  # between two lines of progress
 KNOWN = Known(CATALOGUE, tuple(shape.value for shape in ShapeKind), tuple(EVENT_KINDS), LEVELS)
@@ -207,6 +208,11 @@ def _run(chosen: argparse.Namespace) -> int:
     except KeyboardInterrupt:
         run.abandon()
         raise
+    except OSError as error:
+        with suppress(OSError):  # What is left has no room either.
+            run.abandon()
+        say(error=f"--out: {chosen.out}: {error.strerror or error}", reason="UNWRITABLE")
+        sys.exit(CONFLICT)
     say(result=result, took_s=round(time.monotonic() - begun_s, 3))
     return 0 if result["met"] else FALSE
 
