@@ -8,6 +8,13 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
+
+# No time is asserted, not even that of making an example: machines are busy.
+settings.register_profile(
+    "any-machine", deadline=None, suppress_health_check=[HealthCheck.too_slow]
+)
+settings.load_profile("any-machine")
 
 GOLDEN = Path(__file__).parent / "golden"
 CLONE_NEWNET = 0x40000000

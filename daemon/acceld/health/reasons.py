@@ -68,7 +68,7 @@ DOWN_MEANINGS: dict[DownReason, str] = {
     DownReason.CDR_NO_LOCK: "A receiver does not lock to its lane.",
     DownReason.LANE_MISSING: "A lane of the far end arrives nowhere.",
     DownReason.LANE_DUPLICATE: "A lane of the far end arrives twice.",
-    DownReason.BER_TOO_HIGH: "There are more bit errors than the lane's FEC could correct.",
+    DownReason.BER_TOO_HIGH: "There are more bit errors than this mode of the link bears.",
     DownReason.ALIGN_FAILED: "The lanes could not be lined up.",
     DownReason.RETRY_START_TIMEOUT: "The ends could not agree on where to begin; frames are lost.",
     DownReason.INCOMPATIBLE_PEER: "The far end is of a kind that cannot talk to this one.",
