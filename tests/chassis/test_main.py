@@ -225,10 +225,10 @@ def test_missing_rights_are_told_in_a_line(place, capability):
     libc = ctypes.CDLL(None)
     done = place(VETH).ends(preexec_fn=lambda: libc.prctl(24, capability, 0, 0, 0))
     assert done.returncode == 4
-    (line,) = [line for line in done.stderr.splitlines() if not line.startswith(("{", "20"))]
-    assert line == (
+    lines = [line for line in done.stderr.splitlines() if not line.startswith(("{", "20"))]
+    assert lines == [
         "fibre fibre0: Operation not permitted: sockets on interfaces take CAP_NET_RAW, making"
         " interfaces takes CAP_NET_ADMIN; run as root, by the systemd unit, or under"
         " `unshare -Urn`; or use transport memory, which crosses no interface"
-    )
+    ]
     assert names() == set()

@@ -40,6 +40,9 @@ def with_netlink(netns: str | None, work: Callable[[Any], Awaitable[T]]) -> T:
     from pyroute2.netlink.exceptions import NetlinkError
 
     async def connected() -> T:
+        # A refusal is raised to us. What the library leaves of it besides, an answer that nobody
+        # fetched, would be told on stderr by this loop's end, depending on who is collected first.
+        asyncio.get_running_loop().set_exception_handler(lambda loop, context: None)
         async with AsyncIPRoute() as ip:
             return await work(ip)
 
