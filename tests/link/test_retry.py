@@ -41,14 +41,14 @@ def test_credits_bound_what_is_in_flight() -> None:
     sender = sender_with(8)
     assert sender.room == 0
     assert sender.acknowledge(3, MS) == 3
-    assert [sender.take() for _ in range(3)] == [0, 1, 2]
+    assert sender.take_run(3) == [0, 1, 2]
     assert sender.room == 3
 
 
 def test_a_nack_sends_everything_from_the_gap_again() -> None:
     sender = sender_with(5)
     for _ in range(sender.acknowledge(2, MS)):
-        sender.take()
+        sender.take_run(1)
     sender.nacked(MS)
     assert sender.room == 0  # nothing new before the replay is through
     assert replayed(sender) == [2, 3, 4]
@@ -60,7 +60,7 @@ def test_an_acknowledgement_in_the_middle_of_a_replay_shortens_it() -> None:
     assert sender.next_replay() == (0, 0)
     sender.resent()
     for _ in range(sender.acknowledge(3, MS)):
-        sender.take()
+        sender.take_run(1)
     assert replayed(sender) == [3, 4]
 
 
@@ -103,7 +103,7 @@ def test_progress_forgives_earlier_replays() -> None:
         sender.nacked(MS)
         replayed(sender)
     for _ in range(sender.acknowledge(1, MS)):
-        sender.take()
+        sender.take_run(1)
     sender.nacked(MS)
     assert not sender.exhausted
 
@@ -111,14 +111,14 @@ def test_progress_forgives_earlier_replays() -> None:
 def test_the_timer_follows_a_slow_round_trip_but_no_replayed_one() -> None:
     sender = sender_with(1)
     for _ in range(sender.acknowledge(1, 100 * MS)):
-        sender.take()
+        sender.take_run(1)
     assert sender.rtt_ns == 100 * MS
     sender.sent(1, 100 * MS)
     assert sender.deadline_ns() == 100 * MS + REPLAY_TIMER_MAX_NS
     sender.nacked(101 * MS)
     replayed(sender)
     for _ in range(sender.acknowledge(2, 102 * MS)):
-        sender.take()
+        sender.take_run(1)
     assert sender.rtt_ns == 100 * MS
 
 
@@ -195,7 +195,7 @@ def test_a_bad_fibre_only_delays(seed: int, start: int) -> None:
         for _ in range(len(back)):
             ack, nack = back.popleft()
             for _ in range(max(0, sender.acknowledge(ack, now_ns))):
-                sender.take()
+                sender.take_run(1)
             if nack and ack == sender.base:
                 sender.nacked(now_ns)
     assert taken == list(range(60))

@@ -91,7 +91,7 @@ class RetrySender(Generic[Record]):
         self._cursor += 1
 
     def acknowledge(self, ack: int, now_ns: int) -> int:
-        """How many of the oldest records `ack` covers; the caller takes them with `take`.
+        """How many of the oldest records `ack` covers; the caller takes them with `take_run`.
 
         -1 for an acknowledgement of what was never sent.
         """
@@ -107,10 +107,6 @@ class RetrySender(Generic[Record]):
         self._timer_from_ns = now_ns
         self._replays = 0
         return count
-
-    def take(self) -> Record:
-        """Forget the oldest record: it arrived."""
-        return self.take_run(1)[0]
 
     def take_run(self, count: int) -> list[Record]:
         """Forget so many of the oldest: they arrived."""
