@@ -17,6 +17,7 @@ from accelhw.chassis import reaper
 from accelhw.chassis.control import (
     NO_FD,
     FromWorker,
+    SocketsWanted,
     WorkerCard,
     WorkerEvent,
     WorkerPort,
@@ -24,11 +25,12 @@ from accelhw.chassis.control import (
     WorkerStart,
 )
 from accelhw.chassis.device_server import DeviceServer
-from accelhw.chassis.fabric import Fabric
+from accelhw.chassis.fabric import Fabric, FabricError
 from accelhw.chassis.faultkinds import fault_kinds
 from accelhw.chassis.journal import Detail, Journal
 from accelhw.chassis.memory import available_bytes, budget_bytes, make_shared
 from accelhw.chassis.plan import CardPlace, make_plan
+from accelhw.chassis.plugs import Plugs
 from accelhw.chassis.registers import Registers
 from accelhw.chassis.router import Router
 from accelhw.chassis.status import StatusRows
@@ -74,7 +76,9 @@ class Chassis:
         self._config = config
         self._log_format = log_format
         self._started_ns = time.time_ns()
-        self.plan = make_plan(config, len(os.sched_getaffinity(0)))
+        self._cpus = tuple(sorted(os.sched_getaffinity(0)))
+        self.plan = make_plan(config, len(self._cpus))
+        self._plugs = Plugs()
         self.journal = Journal(time.time_ns)
         self.registers = Registers.at_power_on(self.plan.cards)
         self._fabric = Fabric(self.boot_id, config.fibres)
@@ -132,6 +136,7 @@ class Chassis:
         """Power off: nothing of ours stays."""
         await self._server.stop()
         await self.supervisor.stop()
+        self._plugs.close_all()
         await asyncio.to_thread(self._fabric.remove)
         if self._rows is not None:
             self._rows.close()
@@ -250,6 +255,9 @@ class Chassis:
                 fresh.append(fd)
                 return fd
 
+            sockets_fd = self._plugs.renew(worker)
+            undo.callback(os.close, sockets_fd)
+            fresh.append(sockets_fd)
             start = WorkerStart(
                 chassis_id=self.boot_id,
                 chassis_pid=os.getpid(),
@@ -261,6 +269,8 @@ class Chassis:
                 cards=tuple(self._worker_card(place, opened) for place in places),
                 transfers=self.registers.resumed_on(place.card.name for place in places),
                 log_format=self._log_format,
+                cpus=self._cpus,
+                sockets_fd=sockets_fd,
             )
             undo.pop_all()
         return start, tuple(fresh)
@@ -341,9 +351,20 @@ class Chassis:
             case DiagProgress():
                 ended = DiagState(message.diag.state).ended
                 (self._server.say if ended else self._server.tell)(message)
+            case SocketsWanted():
+                self._give_sockets(worker, message)
             case FaultChanged():
                 self.registers.fault_changed(message.fault)
                 self._server.say(message)
+
+    def _give_sockets(self, worker: int, wanted: SocketsWanted) -> None:
+        port = PortId(wanted.card, wanted.oe)
+        try:
+            fds = self._fabric.open_channels(port, wanted.channels)
+        except FabricError as error:  # The link goes on with the channel it has.
+            log.warning("no_channels", port=str(port), error=str(error))
+            fds = []
+        self._plugs.give(worker, port, fds)
 
     def worker_died(self, worker: int, pid: int, life: int, how: str) -> None:
         assert self._rows is not None

@@ -106,10 +106,21 @@ class WorkerStart(Message, frozen=True):
     cards: tuple[WorkerCard, ...]
     transfers: tuple[ResumedTransfer, ...]
     log_format: str  # "console" or "json"
+    cpus: tuple[int, ...] = ()  # where movers may run
+    sockets_fd: int = NO_FD  # where the sockets come that SocketsWanted asks for
 
 
 class WorkerReady(Message, frozen=True):
     """The cards answer: rows are filled, ports run."""
+
+
+class SocketsWanted(Message, frozen=True):
+    """For a port's virtual channels, 1 and up. They come over `sockets_fd` with the port's name as
+    bytes; none of them means that it cannot be."""
+
+    card: str
+    oe: int
+    channels: int
 
 
 class WorkerEvent(Message, frozen=True, omit_defaults=True):
@@ -129,7 +140,7 @@ ToWorker = (
 )  # fmt: skip
 FromWorker = (
     WorkerReady | WorkerEvent | Completion | TransferProgress | TrainingProgress | FaultChanged
-    | DiagProgress
+    | DiagProgress | SocketsWanted
 )  # fmt: skip
 
 _to_worker = msgspec.msgpack.Decoder(ToWorker)

@@ -89,6 +89,26 @@ class Fabric:
                 case TransportKind.VETH | TransportKind.NETDEV:
                     return namespace.run_inside(at.netns, partial(_open_packet, str(at.interface)))
 
+    def open_channels(self, port: PortId, channels: int) -> list[int]:
+        """Fresh sockets for the virtual channels of a port, 1 and up; the caller's.
+
+        None for a fibre that is no interface with readers as many as one likes. Raises FabricError.
+        """
+        at = self._sockets[port]
+        if at.fibre.transport not in (TransportKind.VETH, TransportKind.NETDEV):
+            return []
+        fds: list[int] = []
+        try:
+            with _explained(at.fibre):
+                for number in range(1, channels + 1):
+                    opener = partial(_open_packet, str(at.interface), number)
+                    fds.append(namespace.run_inside(at.netns, opener))
+        except BaseException:
+            for fd in fds:
+                os.close(fd)
+            raise
+        return fds
+
     def remove(self) -> None:
         """Remove what we made, and nothing else."""
         for fd in self._memory.values():
@@ -233,10 +253,10 @@ def interface_name(port: PortId) -> str:
     return f"{port.card[: INTERFACE_NAME_MAX - len(end) - 3]}{digest}{end}"
 
 
-def _open_packet(interface: str) -> int:
+def _open_packet(interface: str, channel: int = 0) -> int:
     from accelhw.transport.packet import open_packet
 
-    return open_packet(interface)
+    return open_packet(interface, channel)
 
 
 def _open_tap(interface: str) -> int:

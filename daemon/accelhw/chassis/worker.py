@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import select
 import signal
+import socket
 import sys
 from collections.abc import Sequence
 from time import monotonic_ns, time_ns
@@ -14,6 +15,7 @@ import msgspec
 from accelhw.chassis.control import (
     NO_FD,
     ResumedTransfer,
+    SocketsWanted,
     ToWorker,
     WorkerCard,
     WorkerEvent,
@@ -23,8 +25,10 @@ from accelhw.chassis.control import (
     worker_channel,
 )
 from accelhw.chassis.loop import Loop
+from accelhw.chassis.movers import Movers
 from accelhw.chassis.process import die_with_parent, sleep_exactly
 from accelhw.device.card import RESET_NS, Card
+from accelhw.device.channelport import ChannelPort
 from accelhw.device.diag import LinkTest
 from accelhw.device.dma import TransferEngine
 from accelhw.device.hbm import Hbm
@@ -71,19 +75,37 @@ from accelhw.transport.memory import MemoryTransport
 from accelhw.transport.packet import PacketTransport
 from accelhw.transport.tap import TapTransport
 from accelhw.transport.unplugged import Unplugged
+from accelhw.wire.frame import CHANNELS_MAX
 
 BEAT_NS = 500_000_000  # of a card's ports: carriers
 TICK_NS = 1_000_000_000  # of the worker: optics, heat and counters of all its lanes
 BEATS_PER_SHOW = 2  # with nothing new, a card's rows are written at every second beat
 SHOW_NS = 20_000_000  # the shortest time between two writes of a card's rows
 PROGRESS_NS = 100_000_000
+PORT_NAME_BYTES = 256
 STREAM_BYTES = 1 << 17  # landed at once: a stream, of which more is sure to come
+PACKETS = (TransportKind.VETH, TransportKind.NETDEV)
 UNSENT_MAX = 1 << 20  # bytes; a chassis that lags so far gets no more progress, only facts
 
 SEVERITIES = {
     "TRANSFER_WAITING": Severity.WARNING,
     "TRANSFER_FAILED": Severity.ERROR,
 }
+
+
+class PortChannels:
+    """A port's share of the worker's movers."""
+
+    def __init__(self, movers: Movers, port: Port) -> None:
+        self._movers = movers
+        self._port = port
+
+    @property
+    def channels_max(self) -> int:
+        return self._movers.channels_max
+
+    def open_channels(self) -> None:
+        self._movers.want(self._port)
 
 
 class PortRunner:
@@ -178,6 +200,7 @@ class CardRunner:
         )
         self._runners = [PortRunner(self._loop, port, self) for port in self.card.ports]
         self._by_data = {id(runner.port.data): runner for runner in self._runners}
+        self.card.memory.catch_up = worker.movers.catch_up
         for window in start.windows:
             self.card.memory.windows.register(window)
         for fault in start.faults:
@@ -200,6 +223,8 @@ class CardRunner:
             bank=self._worker.banks.of(self._start.profile),
         )
         port.admin_up = plugged.admin_up
+        if plugged.fibre is not None and plugged.fibre.transport in PACKETS:
+            port.use_channels(PortChannels(self._worker.movers, port))
         return port
 
     # ---- what ports say ----
@@ -237,7 +262,9 @@ class CardRunner:
         the clock."""
         memory = self.card.memory
         while memory.ready:
-            self._loop.soon(self._by_data[id(memory.ready.pop())].work)
+            way = memory.ready.pop()
+            work = way.work if isinstance(way, ChannelPort) else self._by_data[id(way)].work
+            self._loop.soon(work)
         for event in memory.take_events():
             self._worker.send(TransferProgress(event.transfer))
             self._tell_transfer(event.kind, event.transfer)
@@ -485,6 +512,13 @@ class CardRunner:
             optics.bank.flags.unlatch(optics.port)
         self.card.write_rows()
 
+    def sockets_came(self, oe: int, fds: Sequence[int], now_ns: int) -> None:
+        """For the virtual channels of a port."""
+        runner = self._runners[oe]
+        self._worker.movers.opened(
+            runner.port, lambda now_ns: self.settle(now_ns, runner), fds, now_ns
+        )
+
     def _port(self, oe: int) -> Port:
         if not 0 <= oe < len(self.card.ports):
             raise EngineRefusal("UNKNOWN_PORT", f"{self.card.name} has no oe{oe}")
@@ -534,12 +568,18 @@ class Worker:
         self.tables = Tables.attach(start.tables_fd, start.table_rows, writable=True)
         self._row = self.tables.worker[start.worker]
         self._channel = channel
+        self.movers = Movers(self.loop, start.cpus, start.seed, self._want_sockets)
+        self._sockets: socket.socket | None = None
+        if start.sockets_fd != NO_FD:
+            self._sockets = socket.socket(fileno=start.sockets_fd)
+            self.loop.add_reader(start.sockets_fd, self._on_sockets)
         self.banks = Banks(
             (card.profile for card in start.cards), start.seed, time_ns() - monotonic_ns()
         )
         self._cards = {
             card.name: CardRunner(self, card, index) for index, card in enumerate(start.cards)
         }
+        self.movers.know({name: runner.card.memory.hbm for name, runner in self._cards.items()})
         self._transfers: dict[str, CardRunner] = {}
         self._progress_armed = False
         self._ticked = False
@@ -558,6 +598,20 @@ class Worker:
     def run(self) -> None:
         """Until the chassis closes the control socket."""
         self.loop.run()
+
+    # ---- virtual channels ----
+
+    def _want_sockets(self, port: Port, channels: int) -> None:
+        self.send(SocketsWanted(port.id.card, port.id.oe, channels))
+
+    def _on_sockets(self, now_ns: int) -> None:
+        assert self._sockets is not None
+        name, fds, _, _ = socket.recv_fds(self._sockets, PORT_NAME_BYTES, CHANNELS_MAX)
+        if not name:
+            self.loop.remove(self._sockets.fileno())  # The control socket says so, too.
+            return
+        port = PortId.parse(name.decode())
+        self._cards[port.card].sockets_came(port.oe, fds, now_ns)
 
     # ---- towards the chassis ----
 
@@ -690,7 +744,11 @@ def main() -> int:
         worker._obey(command, monotonic_ns())
     gc.collect()
     gc.freeze()  # what start-up made stays; the collector need not look at it again
-    worker.run()
+    try:
+        worker.run()
+    except ChannelClosed:
+        print("a mover of this worker is gone; so it ends, to begin anew", file=sys.stderr)
+        return 1
     return 0
 
 

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Protocol
 
 from accelhw.device.answers import Answers
@@ -15,6 +15,7 @@ from accelhw.device.outbound import Outbound
 from accelhw.device.portcounters import PortCounters
 from accelhw.device.push import Cut
 from accelhw.device.sink import Landing, Sink
+from accelhw.device.way import BULK_BYTES, Way
 from accelhw.link.retry import Verdict
 from accelhw.model.link import PeerId
 from accelhw.transport.base import Transport
@@ -28,7 +29,7 @@ from accelhw.wire.frame import (
     MalformedFrame,
     decode_header,
 )
-from accelhw.wire.message import TransferMessage, encode_message
+from accelhw.wire.message import TransferMessage, Widen, encode_message
 
 _ACK, _DATA = int(FrameType.ACK), int(FrameType.DATA)
 _NACK, _ACK_NOW = int(FrameFlag.NACK), int(FrameFlag.ACK_NOW)
@@ -40,24 +41,33 @@ class Engine(Protocol):
 
     hbm: Hbm
 
-    def port_up(self, port: DataPort, now_ns: int) -> None: ...
-    def port_down(self, port: DataPort, lost: list[bytes], now_ns: int) -> None: ...
-    def next_cut(self, port: DataPort, now_ns: int) -> Cut | None: ...
+    def port_up(self, port: Way, now_ns: int) -> None: ...
+    def port_down(self, port: Way, lost: list[bytes], now_ns: int) -> None: ...
+    def next_cut(self, port: Way, now_ns: int) -> Cut | None: ...
     def cut_left(self, cut: Cut, now_ns: int) -> None: ...
     def cut_arrived(self, cut: Cut, proved: bool, now_ns: int) -> None: ...
     def landed_chunk(self, landing: Landing, now_ns: int) -> None: ...
-    def memory_fault(self, sink: Sink, now_ns: int) -> None: ...
+    def memory_fault(self, landing: Landing, now_ns: int) -> None: ...
     def source_changed(self, cut: Cut, now_ns: int) -> None: ...
-    def on_message(self, port: DataPort, message: TransferMessage, now_ns: int) -> None: ...
+    def on_message(self, port: Way, message: TransferMessage, now_ns: int) -> None: ...
 
 
 def _no_strike(payload_bytes: int) -> Sequence[int]:
     return ()
 
 
-class DataPort:
-    """One port. The loop calls `receive` when the transport is readable, then `pump`.
+def _alone() -> None:
+    """No virtual channels here that could help."""
 
+
+def _unheard(message: Widen, now_ns: int) -> None:
+    pass
+
+
+class DataPort:
+    """A port's way for frames, or one virtual channel of it.
+
+    The loop calls `receive` when the transport is readable, then `pump`.
     `strike` is asked for each payload that lands: which bits the optics flipped in it.
     InterfaceDown from the transport passes through `receive`, `pump` and `on_deadline`.
     """
@@ -68,13 +78,17 @@ class DataPort:
         "_inbound",
         "_outbound",
         "_transport",
+        "channel",
         "counters",
         "credit_frames",
         "epoch",
         "exhausted",
         "held",
         "name",
+        "on_burden",
+        "on_widen",
         "peer",
+        "relieved",
         "up",
     )
 
@@ -85,8 +99,11 @@ class DataPort:
         engine: Engine,
         strike: Strike = _no_strike,
         counters: PortCounters | None = None,
+        channel: int = 0,
+        streams: dict[int, Sink] | None = None,
     ) -> None:
         self.name = name  # card0/oe1
+        self.channel = channel
         self.counters = counters or PortCounters()
         self.credit_frames = max(1, min(transport.receive_frames, 0xFFFF))  # what we grant
         self.epoch = 0
@@ -94,14 +111,18 @@ class DataPort:
         self.held = False  # the link is in trouble: nothing is sent, all in flight is kept
         self.peer: PeerId | None = None
         self.up = False
+        self.relieved = False  # other channels are up, and carry what is large
+        self.on_burden: Callable[[], None] = _alone
+        self.on_widen: Callable[[Widen, int], None] = _unheard
         self._transport = transport
         self._engine = engine
         direct = direct_of(transport)
         self._answers = Answers(self.credit_frames)
         self._outbound = Outbound(self, transport, direct, engine, self._answers)
         self._inbound = Inbound(
-            self, transport, direct, engine, self._answers, self._outbound, strike
-        )
+            self, transport, direct, engine, self._answers, self._outbound, strike,
+            {} if streams is None else streams,
+        )  # fmt: skip
 
     # ---- the link ----
 
@@ -149,6 +170,15 @@ class DataPort:
         """What the far end's stream numbers mean here."""
         return self._inbound.streams
 
+    def carries(self, total_bytes: int) -> bool:
+        return not self.relieved or total_bytes < BULK_BYTES
+
+    def burdened(self) -> None:
+        self.on_burden()
+
+    def void(self, landing: Landing) -> None:
+        """Its end tells; nothing of ours keeps another."""
+
     # ---- out ----
 
     @property
@@ -160,6 +190,11 @@ class DataPort:
         """Queue a message, ahead of data that has not left. Dropped when the link is down."""
         if self.up:
             self._outbound.say(encode_message(message))
+
+    @property
+    def cut_in_hand(self) -> Cut | None:
+        """The chunk that is being sent."""
+        return self._outbound.cut
 
     def drop_cut(self, cut: Cut) -> None:
         """Its transfer ended: send no more of it."""

@@ -11,13 +11,13 @@ from collections import OrderedDict, deque
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from accelhw.device.dataport import DataPort
 from accelhw.device.hbm import Hbm
 from accelhw.device.job import Job, Model
 from accelhw.device.localcopy import LocalCopy
 from accelhw.device.push import Cut, Push, chunk_bytes_for
 from accelhw.device.refusal import EngineRefusal
 from accelhw.device.sink import Landing, Sink
+from accelhw.device.way import BULK_BYTES, Way
 from accelhw.device.windows import Windows
 from accelhw.interface.messages import StartTransfer, TransferInfo
 from accelhw.model.transfer import TransferError, TransferKind, TransferState
@@ -71,6 +71,10 @@ def _no_bad_address(start: int, length: int) -> int | None:
     return None
 
 
+def _nothing_else(now_ns: int) -> None:
+    pass
+
+
 def _no_model(kind: int, nbytes: int, ports: tuple[str, ...]) -> tuple[int, int]:
     return 0, 0
 
@@ -93,12 +97,14 @@ class TransferEngine:
         self.card = card
         self.hbm = hbm
         self.counters = EngineCounters()
-        self.ready: set[DataPort] = set()
+        self.ready: set[Way] = set()
         self.bad_address: BadAddress = _no_bad_address
+        # Hear what others who move data of this card have said until now.
+        self.catch_up: Callable[[int], None] = _nothing_else
         self._model = model
         self._wall_ns = wall_ns
         self.windows = Windows(card, hbm.size_bytes)
-        self._ports: dict[str, list[DataPort]] = {}  # by peer card: up
+        self._ports: dict[str, list[Way]] = {}  # by peer card: up
         self._jobs: dict[str, Job] = {}
         self._pushes: dict[str, Push] = {}
         self._turns: dict[str, deque[Push]] = {}  # by peer card: whose chunk is next
@@ -298,7 +304,7 @@ class TransferEngine:
             job.wait(now_ns)
             self._report("TRANSFER_WAITING", name)
 
-    def _note_link(self, name: str, port: DataPort) -> None:
+    def _note_link(self, name: str, port: Way) -> None:
         if name in self._jobs:
             self._jobs[name].note_link(port.name)
 
@@ -363,11 +369,11 @@ class TransferEngine:
 
     # ---- links ----
 
-    def _say(self, port: DataPort, message: TransferMessage) -> None:
+    def _say(self, port: Way, message: TransferMessage) -> None:
         port.say(message)
         self.ready.add(port)
 
-    def port_up(self, port: DataPort, now_ns: int) -> None:
+    def port_up(self, port: Way, now_ns: int) -> None:
         """The port trained; its `peer` says to which card."""
         assert port.peer is not None
         peer = port.peer.card
@@ -386,7 +392,7 @@ class TransferEngine:
                         self._ask(part, port)
         self.ready.add(port)
 
-    def port_down(self, port: DataPort, lost: list[bytes], now_ns: int) -> None:
+    def port_down(self, port: Way, lost: list[bytes], now_ns: int) -> None:
         """What had not arrived over it is sent again over another, or later."""
         assert port.peer is not None
         peer = port.peer.card
@@ -421,7 +427,7 @@ class TransferEngine:
             unsaid.append(end)
             del unsaid[:-ENDED_KEPT]
 
-    def _ask(self, sink: Sink, port: DataPort) -> None:
+    def _ask(self, sink: Sink, port: Way) -> None:
         command = self._jobs[sink.transfer_id].command
         self._say(
             port,
@@ -437,7 +443,7 @@ class TransferEngine:
 
     # ---- sending side, for the ports ----
 
-    def next_cut(self, port: DataPort, now_ns: int) -> Cut | None:
+    def next_cut(self, port: Way, now_ns: int) -> Cut | None:
         """The chunk that this port sends next; transfers take turns, chunk by chunk."""
         assert port.peer is not None
         turns = self._turns.get(port.peer.card)
@@ -446,7 +452,7 @@ class TransferEngine:
         for _ in range(len(turns)):
             push = turns[0]
             turns.rotate(-1)
-            if not self._bind(push, port):
+            if not port.carries(push.total_bytes) or not self._bind(push, port):
                 continue
             chunk = push.next_chunk
             if chunk is not None and not self._readable_chunk(push, chunk, now_ns):
@@ -455,6 +461,8 @@ class TransferEngine:
             if cut is not None:
                 push.fresh = False
                 self._note_link(push.transfer_id, port)
+                if push.total_bytes >= BULK_BYTES:
+                    port.burdened()
                 return cut
         return None
 
@@ -469,7 +477,7 @@ class TransferEngine:
             return False
         return True
 
-    def _bind(self, push: Push, port: DataPort) -> bool:
+    def _bind(self, push: Push, port: Way) -> bool:
         """Whether the port may carry data of this transfer now; says what is needed for it."""
         if push.accepted:
             if port not in push.bound:
@@ -483,7 +491,7 @@ class TransferEngine:
         # One chunk goes unasked, so that a small transfer costs one round trip.
         return push.fresh and push.opener is port
 
-    def _open(self, push: Push, port: DataPort, join: bool) -> None:
+    def _open(self, push: Push, port: Way, join: bool) -> None:
         push.bound.add(port)
         self._say(
             port,
@@ -540,8 +548,9 @@ class TransferEngine:
         self.counters.bus_written_bytes += landing.end - landing.chunk * landing.sink.chunk_bytes
         landing.sink.chunk_complete(landing)
 
-    def memory_fault(self, sink: Sink, now_ns: int) -> None:
+    def memory_fault(self, landing: Landing, now_ns: int) -> None:
         """The machine could not back a page of the target."""
+        sink = landing.sink
         detail = f"{self.card} could not store at offset {sink.first_gap_offset} or after"
         self._fail(sink.transfer_id, TransferError.MEMORY_FAULT, detail, now_ns, True)
 
@@ -555,8 +564,10 @@ class TransferEngine:
 
     # ---- messages ----
 
-    def on_message(self, port: DataPort, message: TransferMessage, now_ns: int) -> None:
+    def on_message(self, port: Way, message: TransferMessage, now_ns: int) -> None:
         """A message that came whole and in order over an up port."""
+        if isinstance(message, Finish):
+            self.catch_up(now_ns)  # chunks that landed over other ways, before this was said
         assert port.peer is not None
         peer = port.peer.card
         name = message.transfer_id
@@ -594,7 +605,7 @@ class TransferEngine:
             case _:
                 pass  # About a transfer that ended here meanwhile.
 
-    def _on_open(self, port: DataPort, message: Open, sink: Sink | None) -> None:
+    def _on_open(self, port: Way, message: Open, sink: Sink | None) -> None:
         name = message.transfer_id
         if message.join:
             if sink is None:
@@ -638,7 +649,7 @@ class TransferEngine:
         self._note_link(name, port)
         self._say(port, Accept(name, sink.bitmap))
 
-    def _on_accept(self, port: DataPort, message: Accept, push: Push | None) -> None:
+    def _on_accept(self, port: Way, message: Accept, push: Push | None) -> None:
         name = message.transfer_id
         if push is None:
             detail = f"{self.card} does not send this any more"
@@ -670,7 +681,7 @@ class TransferEngine:
             return TransferError.REMOTE_OUT_OF_RANGE, "opened before with another range"
         return None
 
-    def _on_pull(self, port: DataPort, message: Pull, push: Push | None) -> None:
+    def _on_pull(self, port: Way, message: Pull, push: Push | None) -> None:
         if push is not None:
             self._wake(push.peer)
             return
@@ -700,7 +711,7 @@ class TransferEngine:
         )
         self.windows.hold(name, message.region_id)
 
-    def _on_finish(self, port: DataPort, message: Finish, sink: Sink | None, now_ns: int) -> None:
+    def _on_finish(self, port: Way, message: Finish, sink: Sink | None, now_ns: int) -> None:
         name = message.transfer_id
         if sink is None:
             ended = self._ended.get(name)

@@ -25,7 +25,7 @@ from accelhw.optics.bank import LaneBank
 from accelhw.optics.causes import CARD_CAUSES, LANE_CAUSES, Causes
 from accelhw.optics.counters import FECS
 from accelhw.optics.monitor import DARK_DBM
-from accelhw.optics.strikes import Strikes
+from accelhw.optics.strikes import Aim, Strikes
 from accelhw.wire.carrier import CarrierMessage, LaneLight
 from accelhw.wire.checksum import crc32c
 
@@ -44,6 +44,12 @@ def generator(seed: int, port: PeerId, lane: int, purpose: str) -> np.random.Gen
     """One stream of chance per lane and purpose: what befalls one lane moves no other's dice."""
     words = (seed, crc32c(port.card.encode()), port.oe, lane, crc32c(purpose.encode()))
     return np.random.Generator(np.random.PCG64(np.random.SeedSequence(words)))
+
+
+def frame_dice(seed: int, card: str, oe: int, channel: int) -> np.random.Generator:
+    """For errors in the frames of one virtual channel, whoever takes them."""
+    purpose = f"frames {channel}" if channel else "frames"
+    return generator(seed, PeerId("", card, oe), 0, purpose)
 
 
 class OpticalEngine:
@@ -85,8 +91,13 @@ class OpticalEngine:
         self._inverted: Flags = np.zeros(self.lanes, bool)
         self._stripe = tuple(range(self.lanes))
         self._used_lanes: tuple[int, ...] = ()
-        self._frames = Strikes(generator(seed, me, 0, "frames"))
+        self._frames = Strikes(frame_dice(seed, me.card, me.oe, 0))
         self.strike: Callable[[int], Sequence[int]] = self._frames.strike
+        # Of real frames that others take on this port's behalf: how often errors reach one, told
+        # when it changes; and back, what they met.
+        self.aim: Aim | None = None
+        self.on_aim: list[Callable[[Aim], None]] = []
+        self.met = self._frames.met
         self._lights_moves = NEVER
         self._carrier_lights: tuple[LaneLight, ...] = ()
         self._carrier_key: tuple[bytes, ...] | None = None
@@ -351,16 +362,17 @@ class OpticalEngine:
         """Of the bank: how often errors reach a frame is another now."""
         lanes = list(self._used_lanes)
         counters = self.bank.counters
-        code = fec.CODES[FECS[int(counters.fec[self.port])]]
-        chain = counters.burst_chain(self.port)
-        self._frames.aim(
-            lanes,
-            self.bank.rx.even_ber[self.port][lanes].tolist(),
-            counters.bad_ber(self.port)[lanes].tolist(),
-            chain,
-            code,
+        self.aim = Aim(
+            tuple(lanes),
+            tuple(self.bank.rx.even_ber[self.port][lanes].tolist()),
+            tuple(counters.bad_ber(self.port)[lanes].tolist()),
+            counters.burst_chain(self.port),
+            FECS[int(counters.fec[self.port])],
             self.profile.lane.fec_interleave,
         )
+        self._frames.aim(self.aim)
+        for tell in self.on_aim:
+            tell(self.aim)
 
     def frames_met(self) -> tuple[float, int, Mapping[int, int]]:
         """Of the bank: exposure of real frames, lost codewords and flipped bits by lane."""

@@ -26,7 +26,7 @@ from accelhw.wire.frame import (
     covered,
     unpack_bare,
 )
-from accelhw.wire.message import decode_message
+from accelhw.wire.message import Widen, decode_message
 
 if TYPE_CHECKING:
     from accelhw.device.dataport import DataPort, Engine
@@ -55,9 +55,9 @@ class Inbound:
 
     def __init__(
         self, port: DataPort, transport: Transport, direct: Direct, engine: Engine,
-        answers: Answers, outbound: Outbound, strike: Strike,
+        answers: Answers, outbound: Outbound, strike: Strike, streams: dict[int, Sink],
     ) -> None:  # fmt: skip
-        self.streams: dict[int, Sink] = {}  # what the far end's stream numbers mean here
+        self.streams = streams  # what the far end's stream numbers mean here
         self._port = port
         self._transport = transport
         self._direct = direct
@@ -188,6 +188,9 @@ class Inbound:
             landing = self._landing = (
                 sink.landing(self._port, stream, offset, length) if sink is not None else None
             )
+            if self._port.epoch != header.epoch or not self._port.up:
+                self._transport.discard()  # The link went down while somebody else was asked.
+                return True
             if landing is None:
                 # Nobody waits for it (cancelled, or here already): take it from the link only.
                 self._transport.discard()
@@ -230,7 +233,7 @@ class Inbound:
             return
         self._landing = None
         self._answers.drop(now_ns)
-        self._engine.memory_fault(landing.sink, now_ns)
+        self._engine.memory_fault(landing, now_ns)
 
     def listen(self, header: Header, now_ns: int) -> bool:
         """Hear an expected MESSAGE; False if it came damaged."""
@@ -246,5 +249,8 @@ class Inbound:
         except MalformedFrame:
             self._port.counters.malformed_frames += 1
         else:
-            self._engine.on_message(self._port, message, now_ns)
+            if isinstance(message, Widen):
+                self._port.on_widen(message, now_ns)
+            else:
+                self._engine.on_message(self._port, message, now_ns)
         return True

@@ -50,7 +50,6 @@ class Outbound:
 
     __slots__ = (
         "_answers",
-        "_cut",
         "_direct",
         "_engine",
         "_frame_bytes",
@@ -61,6 +60,7 @@ class Outbound:
         "_view",
         "_writer",
         "blocked",
+        "cut",
         "retry",
         "turn_frames",
     )
@@ -76,11 +76,11 @@ class Outbound:
         self._engine = engine
         self._answers = answers
         self._view = engine.hbm.view
-        self._writer = HeaderWriter(source_address(port.name))
+        self._writer = HeaderWriter(source_address(port.name), port.channel)
         self._limit = payload_limit(transport.mtu) // FRAME_ALIGNMENT * FRAME_ALIGNMENT
         self.turn_frames = max(1, min(TURN_BYTES // self._limit, TURN_FRAMES_MAX))
         self._messages: deque[bytes] = deque()
-        self._cut: Cut | None = None
+        self.cut: Cut | None = None  # the chunk that is being sent
         self._frame_bytes = self._limit  # payload of the frames of the present cut
 
     # ---- the link ----
@@ -97,7 +97,7 @@ class Outbound:
         lost += self._messages
         self.retry.start(0)
         self._messages.clear()
-        self._cut = None
+        self.cut = None
         self.blocked = False
         return lost
 
@@ -113,8 +113,8 @@ class Outbound:
 
     def drop_cut(self, cut: Cut) -> None:
         """Its transfer ended: send no more of it."""
-        if self._cut is cut:
-            self._cut = None
+        if self.cut is cut:
+            self.cut = None
 
     # ---- sending ----
 
@@ -128,7 +128,7 @@ class Outbound:
             if not self._replay(*retry.next_replay(), now_ns):
                 return False
         while budget > 0 and (room := retry.room) > 0:
-            if not self._messages and self._cut is None:
+            if not self._messages and self.cut is None:
                 self._begin(now_ns)
             if self._messages:
                 payload = self._messages[0]
@@ -138,13 +138,13 @@ class Outbound:
                 self._messages.popleft()
                 retry.sent(fresh, now_ns)
                 budget -= 1
-            elif self._cut is not None:
-                budget -= self._stream(self._cut, min(room, budget), room, now_ns)
+            elif self.cut is not None:
+                budget -= self._stream(self.cut, min(room, budget), room, now_ns)
                 if self.blocked:
                     return False
             else:
                 break
-        if not retry.room and (self._cut is not None or self._messages):
+        if not retry.room and (self.cut is not None or self._messages):
             self._port.counters.tx_stalls += 1
         self._port.counters.in_flight_frames = len(retry.records)
         return budget <= 0 and (retry.replaying or retry.room > 0)
@@ -201,13 +201,13 @@ class Outbound:
             counters.tx_payload_bytes += payload_bytes
             answers.carried()
         if offset == cut.end:
-            self._cut = None
+            self.cut = None
             self._engine.cut_left(cut, now_ns)
         return count
 
     def _begin(self, now_ns: int) -> None:
         """Ask for a cut, and deal it evenly: a small last frame would cost as much as any."""
-        self._cut = cut = self._engine.next_cut(self._port, now_ns)
+        self.cut = cut = self._engine.next_cut(self._port, now_ns)
         if cut is not None:
             length = cut.end - cut.next
             frames = -(-length // self._limit)

@@ -15,6 +15,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from accelhw.device.channels import ChannelHost, Channels, NoChannels
 from accelhw.device.dataport import DataPort, Engine
 from accelhw.device.engine import OpticalEngine
 from accelhw.device.portcounters import PortCounters
@@ -123,7 +124,9 @@ class Port:
         me = PeerId(chassis, port_id.card, port_id.oe)
         self.optics = OpticalEngine(profile, fibre, me, seed, bank)
         self.counters = PortCounters()
+        self.memory = memory
         self.data = DataPort(str(port_id), transport, memory, self.optics.strike, self.counters)
+        self.channels = Channels(self.data, NoChannels())
         self.trainer = LinkTrainer(TrainerConfig.of(me, profile, self.data.credit_frames))
         self.admin_up = True
         self.downs = 0
@@ -149,6 +152,11 @@ class Port:
         self.heard: CarrierMessage | None = None  # the light that was told of last
         self._reflecting = False  # what comes from the fibre goes back into it
         self._looped = False  # the receiver hears the own transmitter, nothing of the fibre
+
+    def use_channels(self, host: ChannelHost) -> None:
+        """Others may move what is large; before the link is up."""
+        self.channels = Channels(self.data, host)
+        self.optics.on_aim.append(self.channels.aim)
 
     # ---- commands ----
 
@@ -276,7 +284,7 @@ class Port:
             > counters.foreign_frames + counters.malformed_frames + counters.crc_errors - noise
         ):
             self.optics.heard(now_ns)
-        self._after_data(now_ns)
+        self.after_data(now_ns)
 
     def _on_control(self, header: Header, now_ns: int) -> None:
         """A CARRIER or TRAINING frame: light and what it says."""
@@ -323,8 +331,9 @@ class Port:
             self._feed(RetryExhausted(), now_ns)
         return more
 
-    def _after_data(self, now_ns: int) -> None:
-        if self.data.exhausted:
+    def after_data(self, now_ns: int) -> None:
+        """Frames were sent or taken; whether the link can go on so."""
+        if self.data.exhausted or self.channels.exhausted:
             self._feed(RetryExhausted(), now_ns)
 
     # ---- time ----
@@ -352,7 +361,7 @@ class Port:
             except InterfaceDown:
                 self._on_interface_down(now_ns)
                 return
-            self._after_data(now_ns)
+            self.after_data(now_ns)
 
     def beat(self, now_ns: int) -> None:
         """Every half second: counters move on, light is looked at, the carrier is sent."""
@@ -369,10 +378,14 @@ class Port:
         before, self._moved_bytes = (
             self._moved_bytes, counters.tx_payload_bytes + counters.rx_payload_bytes
         )  # fmt: skip
-        flows = self._moved_bytes != before or counters.in_flight_frames > 0
+        flows = self._moved_bytes != before or self._in_flight_frames > 0
         if flows != self._data_flows:
             self._data_flows = flows
             self._feed(Traffic(flows), now_ns)
+
+    @property
+    def _in_flight_frames(self) -> int:
+        return self.counters.in_flight_frames + self.channels.gauge("in_flight_frames")
 
     # ---- light ----
 
@@ -469,6 +482,7 @@ class Port:
                     self._on_link_up(action, now_ns)
                 case LinkHeld():
                     self.data.hold()
+                    self.channels.hold()
                     # Out of data mode: no codewords, and no lock of theirs to lose.
                     self.optics.set_lanes(0, trainer.lane_map, trainer.inverted, now_ns)
                     self._around.changed(self)
@@ -501,6 +515,7 @@ class Port:
         self.optics.set_lanes(action.rx_lanes, action.lane_map, action.inverted, now_ns)
         self._width = action.width
         self.up_since_ns = time_ns()
+        self.channels.link_down(now_ns)  # of an epoch that ended without a word
         self.data.link_up(action.epoch, action.peer, action.credit_frames, now_ns)
         self._around.changed(self)
         took_ms = round(self.trainer.training_ns / 1e6, 1)
@@ -533,6 +548,7 @@ class Port:
         before, self._width = self._width, link.width
         self.optics.set_lanes(link.rx_lanes, link.lane_map, link.inverted, now_ns)
         self.data.release(now_ns)
+        self.channels.release()
         self._around.changed(self)
         held_ms = round(action.held_ns / 1e6, 1)
         if link.width != before:
@@ -546,6 +562,7 @@ class Port:
             )  # fmt: skip
 
     def _on_link_down(self, action: LinkDown, now_ns: int) -> None:
+        self.channels.link_down(now_ns)
         self.data.link_down(now_ns)
         self.optics.set_lanes(0, (), 0, now_ns)
         self.up_since_ns = 0
@@ -613,6 +630,8 @@ class Port:
         counters = self.counters
         for name in COUNTER_FIELDS:
             row[name] = getattr(counters, name)
+        row["in_flight_frames"] = self._in_flight_frames
+        row["credit_frames"] = counters.credit_frames + self.channels.gauge("credit_frames")
         self.optics.write_rows(lanes)
         self.optics.write_port(row)
         if flags is not None:

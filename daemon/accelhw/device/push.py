@@ -9,7 +9,7 @@ from accelhw.wire.checksum import crc32c_combine
 from accelhw.wire.message import MAX_CHUNKS
 
 if TYPE_CHECKING:
-    from accelhw.device.dataport import DataPort
+    from accelhw.device.way import Way
 
 CHUNK_BYTES_MIN = 1 << 20
 CHUNK_BYTES_USUAL = 16 << 20  # at most, but for what is so large that MAX_CHUNKS would not do
@@ -43,7 +43,7 @@ class Cut:
         "stream",
     )
 
-    def __init__(self, push: Push, chunk: int, port: DataPort) -> None:
+    def __init__(self, push: Push, chunk: int, port: Way) -> None:
         self.push = push
         self.port = port
         self.chunk = chunk
@@ -89,11 +89,11 @@ class Push:
         self.arrived_chunks = 0
         self.replayed_frames = 0
         self.cuts: dict[int, Cut] = {}  # by chunk: on their way
-        self.bound: set[DataPort] = set()  # ports that told the far end our stream
-        self.opener: DataPort | None = None  # where Open waits for its answer
+        self.bound: set[Way] = set()  # ports that told the far end our stream
+        self.opener: Way | None = None  # where Open waits for its answer
         self.accepted = False
         self.fresh = True  # nothing known to have arrived: worth sending a chunk unasked
-        self.finish_port: DataPort | None = None
+        self.finish_port: Way | None = None
         self.unlinked_since_ns: int | None = None
 
     # ---- chunks ----
@@ -107,7 +107,7 @@ class Push:
         """The chunk that `take_chunk` would give."""
         return next((chunk for chunk in self.todo if self.states[chunk] == TODO), None)
 
-    def take_chunk(self, port: DataPort) -> Cut | None:
+    def take_chunk(self, port: Way) -> Cut | None:
         while self.todo:
             chunk = self.todo.popleft()
             if self.states[chunk] == TODO:
@@ -161,7 +161,7 @@ class Push:
 
     # ---- links ----
 
-    def port_lost(self, port: DataPort) -> None:
+    def port_lost(self, port: Way) -> None:
         """What was on its way over the port goes again from each chunk's start."""
         for chunk, cut in sorted(self.cuts.items(), reverse=True):
             if cut.port is port:
@@ -186,7 +186,7 @@ class Push:
         self.fresh = False
         self.finish_port = None
 
-    def finishing_port(self) -> DataPort | None:
+    def finishing_port(self) -> Way | None:
         """Where Finish may go now: behind every chunk that has not arrived yet."""
         if self.left_chunks < self.chunks or self.finish_port is not None or not self.bound:
             return None

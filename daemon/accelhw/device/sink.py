@@ -9,7 +9,7 @@ import numpy as np
 from accelhw.wire.checksum import crc32c_combine
 
 if TYPE_CHECKING:
-    from accelhw.device.dataport import DataPort
+    from accelhw.device.way import Way
 
 
 class Landing:
@@ -17,7 +17,7 @@ class Landing:
 
     __slots__ = ("base", "chunk", "crc", "end", "next", "port", "sink", "stream")
 
-    def __init__(self, sink: Sink, chunk: int, port: DataPort, stream: int) -> None:
+    def __init__(self, sink: Sink, chunk: int, port: Way, stream: int) -> None:
         self.sink = sink
         self.port = port
         self.chunk = chunk
@@ -26,6 +26,11 @@ class Landing:
         self.next = chunk * sink.chunk_bytes
         self.end = min(self.next + sink.chunk_bytes, sink.total_bytes)
         self.crc = 0
+
+    def void(self) -> None:
+        """Not a byte of it lands any more."""
+        self.end = -1
+        self.port.void(self)
 
 
 class Sink:
@@ -59,14 +64,14 @@ class Sink:
         self.crcs = [0] * self.chunks
         self.drop_landings()
 
-    def drop_landings(self, port: DataPort | None = None) -> None:
+    def drop_landings(self, port: Way | None = None) -> None:
         """Forget chunks that are partly here: all, or those that came over the port."""
         for chunk, landing in list(self.landings.items()):
             if port is None or landing.port is port:
-                landing.end = -1
                 del self.landings[chunk]
+                landing.void()
 
-    def landing(self, port: DataPort, stream: int, offset: int, length: int) -> Landing | None:
+    def landing(self, port: Way, stream: int, offset: int, length: int) -> Landing | None:
         """Where a frame lands, None if nowhere: out of place, or its chunk is complete.
 
         A frame at a chunk's start takes the chunk over from whichever port brought it before: that
@@ -78,7 +83,7 @@ class Sink:
         landing = self.landings.get(chunk)
         if offset == chunk * self.chunk_bytes:
             if landing is not None:
-                landing.end = -1
+                landing.void()
             landing = self.landings[chunk] = Landing(self, chunk, port, stream)
         elif landing is None or landing.port is not port or landing.next != offset:
             return None

@@ -10,7 +10,7 @@ a burst that began in one frame goes on in the next.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -25,6 +25,19 @@ WORD_BITS = fec.KP4.codeword_bits  # what a step of the burst chain is without F
 FLIPS_MAX = 64  # per frame; a frame with one is lost as surely
 RATE_MIN = 1e-300
 CERTAIN = 1.0 - 1e-9
+
+
+@dataclass(frozen=True, slots=True)
+class Aim:
+    """What makes errors in frames: lanes in use, in the order of their bits, with their BER in both
+    states of the channel."""
+
+    lanes: tuple[int, ...]
+    even_ber: tuple[float, ...]
+    bad_ber: tuple[float, ...]
+    burst: tuple[float, float]  # entered and left, per bit (with FEC: per codeword)
+    code: str  # a key of fec.CODES
+    interleave: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,30 +68,19 @@ class Strikes:
         self.lost_words = 0  # since they were taken
         self.flips: dict[int, int] = {}  # by lane, likewise; only without FEC
 
-    def aim(
-        self,
-        lanes: Sequence[int],
-        even_ber: Sequence[float],
-        bad_ber: Sequence[float],
-        burst: tuple[float, float],
-        code: fec.Code | None,
-        interleave: int,
-    ) -> None:
-        """Lanes in use, in the order of their bits, with their BER in both states.
-
-        A fresh count-down to the next error is no bias: the process has no memory.
-        """
+    def aim(self, at: Aim) -> None:
+        """A fresh count-down to the next error is no bias: the process has no memory."""
         self._exposure = self.exposure
-        self._lanes = tuple(lanes)
-        self._code = code
+        self._lanes = at.lanes
+        self._code = code = fec.CODES[at.code]
         words = 1.0 if code is not None else 1.0 / WORD_BITS
-        self._fixed = 0.0 if code is None else interleave + 1.0 / fec.BLOCKS_PER_CODEWORD
+        self._fixed = 0.0 if code is None else at.interleave + 1.0 / fec.BLOCKS_PER_CODEWORD
         self._per_byte = 8.0 if code is None else 1.0 / (8.0 * fec.BLOCKS_PER_CODEWORD)
-        self._even = self._odds(even_ber)
+        self._even = self._odds(at.even_ber)
         self._enter = self._leave = 0.0
-        if lanes and burst[0] > 0.0:
-            self._enter, self._leave = burst[0] * words, burst[1] * words
-            self._bad = self._odds(bad_ber)
+        if at.lanes and at.burst[0] > 0.0:
+            self._enter, self._leave = at.burst[0] * words, at.burst[1] * words
+            self._bad = self._odds(at.bad_ber)
         else:
             self._in_burst = False
         self._left = self._mark = self._next()
@@ -94,6 +96,13 @@ class Strikes:
         self._exposure, self._mark = 0.0, self._left
         self.lost_words, self.flips = 0, {}
         return taken
+
+    def met(self, exposure: float, lost_words: int, flips: Mapping[int, int]) -> None:
+        """Others took frames that met the same light: count theirs with ours."""
+        self._exposure += exposure
+        self.lost_words += lost_words
+        for lane, flipped in flips.items():
+            self.flips[lane] = self.flips.get(lane, 0) + flipped
 
     def strike(self, nbytes: int) -> Sequence[int]:
         """The bits that light flips in a received frame of so many bytes; nearly always none."""

@@ -27,6 +27,8 @@ MIN_MTU = 1280  # the longest message fits
 MAX_MTU = 65535
 NO_LANE = 0xFF
 PORTS_REMEMBERED = 1 << 10
+CHANNELS_MAX = 4  # virtual channels beside channel 0, which every link has
+CHANNEL_SHIFT = 4  # the upper half of the flags is the virtual channel
 # A group address, so that a bridge between two TAP devices floods it; both are locally assigned.
 DESTINATION = bytes.fromhex("03acce1d0000")
 DEFAULT_SOURCE = bytes.fromhex("02acce1d0000")
@@ -35,7 +37,7 @@ _LAYOUT = struct.Struct("!6s6sHHBBBBHHIIIIQII")
 _FIELDS = struct.Struct("!HBBBBHHIIIIQI")  # all that the header checksum covers
 _CHECKSUM = struct.Struct("!I")
 _END = struct.Struct("!BH")  # flags and length
-_END_AT = 19
+FLAGS_AT = 19
 _COVERED = slice(ETHERNET_BYTES, HEADER_BYTES - _CHECKSUM.size)
 _LANE_AT = 18
 CHECKSUM_AT = HEADER_BYTES - _CHECKSUM.size
@@ -67,6 +69,8 @@ pack_place = struct.Struct("!IIIQI").pack_into
 
 
 class FrameFlag(IntFlag):
+    """The lower half of the flags."""
+
     NACK = 1  # on ACK: `ack` is missing, send again from there
     ACK_NOW = 2  # on DATA and MESSAGE: nothing follows soon, do not hold the acknowledgement back
     DROPPED = 4  # beside `ack`: a DATA frame shortly before it was taken, but stored nowhere
@@ -99,6 +103,11 @@ class Header(NamedTuple):
     offset: int  # DATA: place of the payload in its transfer, bytes
     payload_crc: int
 
+    @property
+    def channel(self) -> int:
+        """Virtual channel: sequence, acknowledgement, credit and epoch are of it."""
+        return self.flags >> CHANNEL_SHIFT
+
     def encode(self, payload: Buffer = b"", source: bytes = DEFAULT_SOURCE) -> bytes:
         """A whole frame; `length` and `payload_crc` are taken from the payload."""
         writer = HeaderWriter(source)
@@ -113,9 +122,10 @@ class Header(NamedTuple):
 class HeaderWriter:
     """Packs headers into one buffer, again and again, for a port that sends many."""
 
-    __slots__ = ("buffer", "covered")
+    __slots__ = ("_channel", "buffer", "covered")
 
-    def __init__(self, source: bytes = DEFAULT_SOURCE) -> None:
+    def __init__(self, source: bytes = DEFAULT_SOURCE, channel: int = 0) -> None:
+        self._channel = channel << CHANNEL_SHIFT  # beside the flags of each frame
         self.buffer = bytearray(HEADER_BYTES)
         self.buffer[:ETHERNET_BYTES] = DESTINATION + source + ETHERTYPE.to_bytes(2, "big")
         self.covered = memoryview(self.buffer)[_COVERED]
@@ -124,13 +134,13 @@ class HeaderWriter:
         """Set what a run of DATA frames has in common. The rest is packed by the sender, frame by
         frame, straight into `buffer`."""
         _FIELDS.pack_into(
-            self.buffer, ETHERNET_BYTES, MAGIC, VERSION, _DATA, NO_LANE, flags, length, credit,
-            epoch, 0, 0, 0, 0, 0,
+            self.buffer, ETHERNET_BYTES, MAGIC, VERSION, _DATA, NO_LANE, flags | self._channel,
+            length, credit, epoch, 0, 0, 0, 0, 0,
         )  # fmt: skip
 
     def end_run(self, flags: int, length: int) -> None:
         """The run's last frame, which is told apart."""
-        _END.pack_into(self.buffer, _END_AT, flags, length)
+        _END.pack_into(self.buffer, FLAGS_AT, flags | self._channel, length)
 
     def write(
         self, type_: int, lane: int, flags: int, length: int, credit: int, epoch: int,
@@ -139,8 +149,8 @@ class HeaderWriter:
         """The header, valid until the next call. Raises struct.error on a field out of range."""
         buffer = self.buffer
         _FIELDS.pack_into(
-            buffer, ETHERNET_BYTES, MAGIC, VERSION, type_, lane, flags, length, credit, epoch,
-            sequence, ack, stream, offset, payload_crc,
+            buffer, ETHERNET_BYTES, MAGIC, VERSION, type_, lane, flags | self._channel, length,
+            credit, epoch, sequence, ack, stream, offset, payload_crc,
         )  # fmt: skip
         pack_checksum(buffer, CHECKSUM_AT, crc32c(self.covered))
         return buffer
@@ -224,6 +234,14 @@ def rewrite_payload_crc(frame: bytearray | memoryview, payload_crc: int) -> None
     """Set the payload checksum in place and mend the header's, for a payload changed on purpose."""
     _CHECKSUM.pack_into(frame, CHECKSUM_AT - _CHECKSUM.size, payload_crc)
     _CHECKSUM.pack_into(frame, CHECKSUM_AT, crc32c(memoryview(frame)[_COVERED]))
+
+
+def channel_epoch(epoch: int, channel: int) -> int:
+    """The epoch that a virtual channel's frames carry in a link's epoch.
+
+    Each channel counts from 0, so a frame must not be taken for one of another channel.
+    """
+    return (epoch + channel * 0x9E3779B9) & 0xFFFFFFFF  # 2**32 over the golden ratio
 
 
 def source_address(port: str) -> bytes:

@@ -26,6 +26,7 @@ class MessageType(IntEnum):
     DONE = 5
     PULL = 6
     UNKNOWN = 7
+    WIDEN = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,13 +108,28 @@ class Unknown:
     transfer_id: str
 
 
-TransferMessage = Open | Accept | End | Finish | Done | Pull | Unknown
+@dataclass(frozen=True, slots=True)
+class Widen:
+    """Of the link, not of a transfer: so many virtual channels are open here beside channel 0.
+
+    Whoever has much to send asks; the answer says how many both ends then use, 0 for none. Asked
+    twice, the answer is the same.
+    """
+
+    type: ClassVar[MessageType] = MessageType.WIDEN
+    transfer_id: ClassVar[str] = ""
+    channels: int
+    answer: bool
+
+
+TransferMessage = Open | Accept | End | Finish | Done | Pull | Unknown | Widen
 
 _OPEN = struct.Struct("!B?IIIQQII")
 _END = struct.Struct("!B")
 _FINISH = struct.Struct("!I")
 _DONE = struct.Struct("!BI")
 _PULL = struct.Struct("!IIQQI")
+_WIDEN = struct.Struct("!B?")
 
 
 def _fixed(message: TransferMessage) -> bytes:
@@ -139,12 +155,14 @@ def _fixed(message: TransferMessage) -> bytes:
             )  # fmt: skip
         case Unknown():
             return b""
+        case Widen():
+            return _WIDEN.pack(message.channels, message.answer)
 
 
 def encode_message(message: TransferMessage) -> bytes:
     """The payload: type, length of the id, the id, then the fields. Raises ValueError."""
     name = message.transfer_id.encode()
-    if not 1 <= len(name) <= MAX_ID_BYTES:
+    if not isinstance(message, Widen) and not 1 <= len(name) <= MAX_ID_BYTES:
         raise ValueError(f"a transfer id has 1 to {MAX_ID_BYTES} bytes, not {len(name)}")
     return bytes((message.type, len(name))) + name + _fixed(message)
 
@@ -155,6 +173,8 @@ def decode_message(payload: bytes | memoryview) -> TransferMessage:
     try:
         kind, name_bytes = data[0], data[1]
         name, rest = data[2 : 2 + name_bytes].decode(), data[2 + name_bytes :]
+        if kind == MessageType.WIDEN and not name_bytes:
+            return Widen(*_WIDEN.unpack(rest))
         if not 1 <= name_bytes <= MAX_ID_BYTES or len(data) < 2 + name_bytes:
             raise MalformedFrame("message without an id")
         match kind:
