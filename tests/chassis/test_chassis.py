@@ -193,8 +193,8 @@ async def test_a_killed_worker_comes_back_as_it_was(tmp_path):
         def ended(message):
             return isinstance(message, TransferProgress) and message.transfer.state >= 4
 
-        if not any(ended(m) for m in heard):  # Progress and events keep no order between them.
-            heard += await until(client, ended)
+        assert not any(ended(m) for m in heard), "nothing overtakes the events before it"
+        heard += await until(client, ended)
         waiting, done = [m.transfer for m in heard if isinstance(m, TransferProgress)]
         assert (waiting.state, waiting.good_bytes) == (TransferState.WAITING, 50)
         assert (done.state, done.good_bytes) == (TransferState.DONE, 100)

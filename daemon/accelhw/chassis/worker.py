@@ -239,8 +239,8 @@ class CardRunner:
         while memory.ready:
             self._loop.soon(self._by_data[id(memory.ready.pop())].work)
         for event in memory.take_events():
-            self._worker.send(TransferProgress(event.transfer))
             self._tell_transfer(event.kind, event.transfer)
+            self._worker.send(TransferProgress(event.transfer))
             self._dirty = True
         if self._dirty and not self._show_armed:
             self._show_armed = True
