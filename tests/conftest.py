@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import os
+import signal
 from collections.abc import Callable
 from pathlib import Path
 
@@ -16,6 +17,9 @@ settings.register_profile(
 )
 settings.load_profile("any-machine")
 
+# A fork by whatever library would have gRPC wake up in the child and write to its stderr.
+os.environ["GRPC_ENABLE_FORK_SUPPORT"] = "0"
+
 GOLDEN = Path(__file__).parent / "golden"
 CLONE_NEWNET = 0x40000000
 CAP_NET_ADMIN = 12
@@ -27,6 +31,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     """Each test process gets interfaces of its own: two workers may both make `card0-oe0`."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as in what a shell starts with `&`
+        signal.signal(signal.SIGINT, signal.default_int_handler)  # children inherit it
     config.stash[NETWORK] = _own_network()
 
 

@@ -30,6 +30,7 @@ ROOMS: dict[str, tuple[str, ...]] = {
         "accelhw.fault",  # what befalls its parts
         "accelhw.transport.base",  # the protocol that a data port is handed, not a transport
         "accelhw.transport.direct",  # and the bare half of it
+        "accelhw.interface.hugepages",  # what HBM stands on
         "accelhw.interface.tables",  # the rows that a part shows itself in
         "accelhw.interface.messages",  # transfers are posted and reported in its values
     ),

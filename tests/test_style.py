@@ -23,6 +23,13 @@ def test_a_file_opens_with_what_it_is_for(path: Path) -> None:
     assert ast.get_docstring(ast.parse(path.read_text())), f"{path} needs a docstring"
 
 
+@pytest.mark.parametrize("path", OURS, ids=lambda p: str(p.relative_to(ROOT)))
+def test_nobody_runs_code_between_fork_and_exec(path: Path) -> None:
+    """There the threads of gRPC are missing; without, Python starts programs by vfork."""
+    calls = (node for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.Call))
+    assert not [call.lineno for call in calls for word in call.keywords if word.arg == "preexec_fn"]
+
+
 def test_the_changelog_names_the_version() -> None:
     version = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
     assert re.search(rf"^## {re.escape(version)}\b", (ROOT / "CHANGELOG.md").read_text(), re.M)

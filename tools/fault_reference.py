@@ -73,6 +73,8 @@ def _kind(kind: FaultKind) -> Iterator[str]:
     yield f"- repair: {kind.repair}"
     if incoming_db(kind):
         yield "- takes `--target-ber`"
+    if kind.needs_fibre:
+        yield "- needs a fibre: a port without one refuses it"
     yield f"- source: {kind.source}\n"
 
 

@@ -92,3 +92,14 @@ FLAG_COLUMNS = (
 def changed(flags: Iterable[Any]) -> list[Any]:
     """Those that are worth a line: on, latched, or changed ever."""
     return [flag for flag in flags if flag.active or flag.latched or flag.changes_total]
+
+
+def ranges(numbers: Iterable[int]) -> str:
+    """`0-3 5 8-9`."""
+    runs: list[list[int]] = []
+    for number in sorted(numbers):
+        if runs and number == runs[-1][-1] + 1:
+            runs[-1].append(number)
+        else:
+            runs.append([number])
+    return " ".join(str(run[0]) if len(run) == 1 else f"{run[0]}-{run[-1]}" for run in runs)

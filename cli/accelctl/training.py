@@ -10,7 +10,7 @@ from typing import Any
 
 from accel.errors import Internal
 from accel.plain import to_plain, word
-from accelctl import formats, render
+from accelctl import figures, formats, render
 from accelctl.session import Session
 from accelctl.view import View
 
@@ -59,17 +59,6 @@ def line(step: Any, took_ms: float, colored: bool) -> str:
     return f"{took_ms:6.0f} ms  {painted}  {step.phase:<11}  {lane:<7}  {text}".rstrip()
 
 
-def ranges(numbers: Iterable[int]) -> str:
-    """`0-3 5 8-9`."""
-    runs: list[list[int]] = []
-    for number in sorted(numbers):
-        if runs and number == runs[-1][-1] + 1:
-            runs[-1].append(number)
-        else:
-            runs.append([number])
-    return " ".join(str(run[0]) if len(run) == 1 else f"{run[0]}-{run[-1]}" for run in runs)
-
-
 class Phases:
     """Lanes of one phase share a line: `  12 ms  TRAINING  LOCK  4 lanes: 0-3`."""
 
@@ -97,7 +86,7 @@ class Phases:
         head = f"{took_ms:6.0f} ms  {painted}  {step.phase:<11}  "
         room = render.terminal_width() - 34
         count = len(self._lanes)
-        lanes = f"{count} lane{'' if count == 1 else 's'}: {ranges(self._lanes)}"
+        lanes = f"{count} lane{'' if count == 1 else 's'}: {figures.ranges(self._lanes)}"
         self._view.write(ERASE + head + render.cut(lanes, max(room, 10)))
 
     def close(self) -> None:

@@ -35,7 +35,7 @@ from accelhw.model.link import DownReason, LinkState
 
 from .fake_hardware import FakeHardware
 
-WAIT_S = 20.0  # only ever reached by a test that fails
+WAIT_S = 60.0  # only ever reached by a test that fails
 
 
 async def until(condition: Callable[[], Any]) -> None:

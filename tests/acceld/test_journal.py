@@ -36,7 +36,7 @@ def journald(tmp_path: Path) -> Iterator[socket.socket]:
     """Takes the journal's place."""
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as receiver:
         receiver.bind(str(tmp_path / "journal"))
-        receiver.settimeout(10)
+        receiver.settimeout(60)
         yield receiver
 
 

@@ -34,6 +34,7 @@ from accelhw.model.config import Config
 from accelhw.model.configfile import load
 from accelhw.model.transfer import TransferState
 
+HANG_S = 60  # only ever reached by a test that fails
 FAKE = (sys.executable, str(Path(__file__).with_name("fake_worker.py")))
 PAIR = """
 [hardware]
@@ -89,7 +90,7 @@ async def attach(tmp_path, last_event=0, boot_id=""):
 async def until(client, wanted):
     """What the client hears, up to and including the first that is wanted."""
     heard = []
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(HANG_S):
         async for message in client:
             heard.append(message)
             if wanted(message):
@@ -192,8 +193,8 @@ async def test_a_killed_worker_comes_back_as_it_was(tmp_path):
         def ended(message):
             return isinstance(message, TransferProgress) and message.transfer.state >= 4
 
-        if not any(ended(m) for m in heard):  # Progress and events keep no order between them.
-            heard += await until(client, ended)
+        assert not any(ended(m) for m in heard), "nothing overtakes the events before it"
+        heard += await until(client, ended)
         waiting, done = [m.transfer for m in heard if isinstance(m, TransferProgress)]
         assert (waiting.state, waiting.good_bytes) == (TransferState.WAITING, 50)
         assert (done.state, done.good_bytes) == (TransferState.DONE, 100)
@@ -308,7 +309,7 @@ async def test_noise_on_the_socket_drops_that_connection_only(tmp_path):
 async def test_a_lost_chassis_is_noticed(tmp_path):
     async with running(tmp_path):
         client = await attach(tmp_path)
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(HANG_S):
         heard = [message async for message in client]
     assert {type(m) for m in heard} == {Event}
     assert client.is_lost

@@ -28,7 +28,7 @@ from accelhw.model.config import Config
 from accelhw.model.configfile import load
 from accelhw.model.link import LinkState
 
-WAIT_S = 30.0  # only ever reached by a test that fails
+WAIT_S = 60.0  # only ever reached by a test that fails
 RACK = """
 [hardware]
 workers = 2

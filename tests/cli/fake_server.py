@@ -202,6 +202,7 @@ def canned_links() -> list[link_pb2.Link]:
             fec="RS(544,514)",
             reason=link_pb2.LinkReason(
                 code="BER_TOO_HIGH",
+                lanes=[0 if card else 3],
                 lane=0 if card else 3,
                 next_action="look at the lane's margin and Rx power; clean the connector",
             ),

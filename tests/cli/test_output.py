@@ -154,6 +154,7 @@ def test_a_number_is_a_number_and_what_is_absent_has_no_key(accelctl: Accelctl) 
         "code": "BER_TOO_HIGH",
         "lane": 3,
         "next_action": "look at the lane's margin and Rx power; clean the connector",
+        "lanes": [3],
     }
 
 

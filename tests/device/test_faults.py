@@ -79,7 +79,7 @@ def test_only_the_named_lanes_are_aimed_at(worlds: Worlds) -> None:
         ({"target_ber": 1e-12}, "BAD_FAULT", "never below 1.0e-10"),
         ({"target_ber": 3e-10}, "BAD_FAULT", "already; aim above that"),
         ({"target_ber": 0.3}, "BAD_FAULT", None),
-        ({"subject": "card0/oe1", "target_ber": 1e-5}, "BAD_STATE", "no light arrives"),
+        ({"subject": "card0/oe1", "target_ber": 1e-5}, "BAD_STATE", "none is plugged"),
     ],
 )
 def test_a_ber_that_loss_cannot_make_is_refused(
@@ -140,10 +140,30 @@ def test_an_unknown_fault_cannot_be_cleared(worlds: Worlds) -> None:
         world.cards[0].faults.clear("f99", world.now_ns)
 
 
-def test_a_cable_fault_needs_a_cable(worlds: Worlds) -> None:
+def test_no_ber_can_be_aimed_at_in_the_dark(worlds: Worlds) -> None:
     world = worlds()
-    with pytest.raises(EngineRefusal, match="no fibre is plugged into card0/oe1"):
-        world.inject("lane_swap_reversal", "card0/oe1")
+    world.inject("fibre_cut")
+    with pytest.raises(EngineRefusal, match="no light arrives"):
+        world.inject("dirty_connector_bad", target_ber=1e-5)
+
+
+@pytest.mark.parametrize(
+    "kind", ["lane_swap_reversal", "fibre_cut", "dirty_connector_mild", "ber_creep"]
+)
+def test_a_fault_of_a_fibre_needs_one(worlds: Worlds, kind: str) -> None:
+    world = worlds()
+    with pytest.raises(EngineRefusal) as refused:
+        world.inject(kind, "card0/oe1")
+    assert refused.value.code == "BAD_STATE"
+    assert "none is plugged into card0/oe1; plugged are card0/oe0;" in refused.value.detail
+    assert "laser_fail" in refused.value.detail
+    assert not world.faults
+
+
+def test_a_fault_of_the_engine_needs_no_fibre(worlds: Worlds) -> None:
+    world = worlds()
+    world.inject("laser_fail", "card0/oe1", lanes=(3,))
+    assert [info.subject for info in world.faults.values()] == ["card0/oe1"]
 
 
 # ---- a worker's death ----------------------------------------------------------------------------

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+from itertools import pairwise
 
 import pytest
 
+from accelhw.device.hbm import Hbm
 from accelhw.device.refusal import EngineRefusal
 from accelhw.model.link import PeerId
 from accelhw.model.region import MemoryWindow
@@ -388,3 +390,49 @@ def test_a_hole_in_the_source_is_zeros(make_world) -> None:
     world.start("t", MIB)
     assert world.finish("t").state == TransferState.DONE
     assert world.b.read(MIB) == bytes(MIB)
+
+
+@pytest.mark.parametrize("kind", [WRITE, READ])
+def test_memory_is_prepared_before_a_chunk_lands_and_no_further_than_its_range(
+    make_world, kind, monkeypatch
+) -> None:
+    world = make_world(links=2, mtu=65535)
+    source, target = source_and_target(world, kind)
+    length = 4 * MIB + 5
+    data = source.fill(1)
+    prepared = record_prepare(monkeypatch)
+    world.up()
+    world.start("t", length, kind=kind, remote_offset=MIB, local_offset=MIB)
+    world.finish("t")
+    assert {(fd, *whole) for fd, _, _, *whole in prepared} == {
+        (target.fd, 2 * MIB, 2 * MIB + length)
+    }
+    chunks = sorted((start, end) for _, start, end, *_ in prepared)
+    assert (chunks[0][0], chunks[-1][1]) == (2 * MIB, 2 * MIB + length)
+    assert all(end == start for (_, end), (start, _) in pairwise(chunks))
+    assert target.read(length, MIB) == data[MIB : MIB + length]
+
+
+@pytest.mark.parametrize(("source", "target"), [(0, 3), (3, 0)])
+def test_memory_is_prepared_before_each_slice_of_a_local_copy(
+    make_world, source, target, monkeypatch
+) -> None:
+    world = make_world()
+    prepared = record_prepare(monkeypatch)
+    world.up()
+    world.start("t", 2 * MIB, kind=LOCAL, local_offset=source * MIB, remote_offset=target * MIB)
+    world.finish("t")
+    low = MIB + target * MIB
+    assert sorted(prepared) == [
+        (world.a.fd, start, start + MIB, low, low + 2 * MIB) for start in (low, low + MIB)
+    ]
+
+
+def record_prepare(monkeypatch) -> list[tuple[int, ...]]:
+    asked: list[tuple[int, ...]] = []
+
+    def prepare(self: Hbm, *limits: int) -> None:
+        asked.append((self.fd, *limits))
+
+    monkeypatch.setattr(Hbm, "prepare", prepare)
+    return asked

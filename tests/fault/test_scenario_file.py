@@ -331,6 +331,17 @@ def test_a_live_rack_stands_for_the_topology() -> None:
     ]
 
 
+def test_where_no_fibre_is_an_engine_can_fail_and_a_fibre_cannot() -> None:
+    rack = Rack({"left": load_profile("oio")}, frozenset({PortId("left", 0)}))
+    line = '[[do]]\nfault = "{}"\non = "{}"\nat = 1\n'
+    read(line.format("laser_fail", "left/oe1/lane3"), rack=rack)
+    read(line.format("laser_ageing", "left/oe1"), rack=rack)
+    for kind in ("fibre_cut", "tx_tx_miscable", "dirty_connector_bad"):
+        assert mistakes(line.format(kind, "left/oe1"), rack=rack) == [
+            "3: do.on: 'left/oe1': no fibre is plugged in there; one with a fibre is 'left/oe0'"
+        ]
+
+
 def test_how_long_it_runs_may_come_from_outside() -> None:
     text = do('action = "clean"', 'on = "card0/oe0"', 'at = "2h"')
     read('for = "1h"\n' + text, for_ns=3 * HOUR_NS)

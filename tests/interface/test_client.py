@@ -23,11 +23,15 @@ from accelhw.interface.messages import (
     Refused,
     TrainingProgress,
     TrainPort,
+    TransferInfo,
+    TransferProgress,
     Welcome,
     decode,
 )
+from accelhw.model.transfer import TransferState
 
 HELLO = Hello(INTERFACE_VERSION)
+ENDED = TransferInfo("t1", 1, int(TransferState.DONE), "card0", "card1", 100, ended_ns=9)
 
 
 def welcome(version=INTERFACE_VERSION):
@@ -100,11 +104,12 @@ async def test_who_waits_for_an_answer_hears_of_the_loss(tmp_path):
         await client.close()
 
 
-async def test_a_driver_that_lags_loses_progress_but_no_event(tmp_path):
+async def test_a_driver_that_lags_loses_progress_but_no_event_and_no_end(tmp_path):
     async def talk(connection):
         channel = await greet(connection)
         for number in range(PROGRESS_BACKLOG + 10):
             await channel.send(TrainingProgress("c", 0, 1, 1, text=str(number)))
+        await channel.send(TransferProgress(ENDED))
         await channel.send(event(1))
         await channel.send(event(2))
         await channel.close()
@@ -114,7 +119,8 @@ async def test_a_driver_that_lags_loses_progress_but_no_event(tmp_path):
         await client.wait_lost()
         heard = [m async for m in client]
         assert [m for m in heard if isinstance(m, Event)] == [event(1), event(2)]
-        assert len(heard) == PROGRESS_BACKLOG + 2
+        assert [m.transfer for m in heard if isinstance(m, TransferProgress)] == [ENDED]
+        assert len(heard) == PROGRESS_BACKLOG + 3
         assert client.dropped_progress == 10
         await client.close()
 

@@ -197,7 +197,7 @@ def test_no_lane_that_converges_is_a_failure() -> None:
     pair.enable()
     assert pair.run_until(lambda: pair.a.trainer.state is LinkState.FAILED, 10)
     assert pair.a.trainer.reason.code is DownReason.EQ_NOT_CONVERGED
-    assert pair.a.trainer.reason.lane is not None
+    assert pair.a.trainer.reason.where == "all 4 lanes"
 
 
 class Deaf(LinkPair):

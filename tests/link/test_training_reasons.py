@@ -257,7 +257,7 @@ def test_longer_fibre_means_less_light_more_errors_and_at_last_a_refusal() -> No
         seen.append((float(engine.rx_dbm.mean()), float(engine.ber.mean())))
         outcomes.append("up" if pair.both_up() else pair.b.trainer.reason.code.name)
         if not pair.both_up() and outcomes[-1] == "BER_TOO_HIGH":
-            assert pair.b.trainer.reason.lane is not None
+            assert pair.b.trainer.reason.whole
             assert "BER" in pair.b.trainer.reason.detail
     power, errors = zip(*seen, strict=True)
     assert list(power) == sorted(power, reverse=True)
@@ -277,12 +277,44 @@ def test_received_power_is_launched_power_minus_losses_at_both_ends() -> None:
 # ---- after it was up ----------------------------------------------------------------------------
 
 
-def test_a_cut_fibre_is_a_lost_signal() -> None:
+def test_a_cut_fibre_is_a_lost_signal_of_all_lanes_at_both_ends() -> None:
     pair = trained_pair()
-    pair.cut["a"] = True
-    assert pair.run_until(lambda: pair.a.up is None, 5)
-    assert pair.a.downs == [DownReason.SIGNAL_LOST]
-    assert pair.run_until(lambda: pair.b.up is None, 5)
+    pair.cut.update(a=True, b=True)
+    for end in pair.ends.values():
+        assert pair.run_until(lambda end=end: end.up is None, 5)
+        reason = end.trainer.reason
+        assert end.downs == [DownReason.SIGNAL_LOST]
+        assert (reason.lane, reason.where) == (None, "all 4 lanes")
+        assert "the fibre" in reason.next_action("card0/oe0")
+
+
+def test_lanes_that_go_dark_are_all_named() -> None:
+    pair = trained_pair(profile=narrow(8))
+    for lane in (1, 4, 5, 6):
+        pair.darken("a", lane, 40.0)
+    assert pair.run_until(lambda: pair.states == {DEGRADED}, 10)
+    reason = pair.a.trainer.reason
+    assert str(reason) == "PARTIAL_LIGHT on lanes 1, 4-6"
+    assert (reason.lane, reason.detail) == (1, "dark")
+
+
+def test_the_last_lanes_that_go_dark_make_it_all() -> None:
+    """Whatever went before: a port that is wholly dark has no lane to blame."""
+    pair = trained_pair()
+    pair.feed("a", LightChanged(0b0001, 0b0001))
+    assert pair.a.trainer.reason.where == "lanes 1-3"
+    assert "clean its connector" in pair.a.trainer.reason.next_action("card0/oe0")
+    pair.feed("a", LightChanged(0, 0))
+    assert pair.a.trainer.reason.where == "all 4 lanes"
+
+
+def test_darkness_is_told_before_a_lost_lock() -> None:
+    pair = trained_pair()
+    pair.feed("a", LightChanged(0b0001, 0b0000))
+    assert str(pair.a.trainer.reason) == "SIGNAL_LOST on lanes 1-3"
+    pair = trained_pair()
+    pair.feed("a", LightChanged(0b1111, 0b1010))
+    assert str(pair.a.trainer.reason) == "CDR_NO_LOCK on lanes 0, 2"
 
 
 def test_a_single_lane_that_goes_dark_is_a_lost_signal() -> None:
@@ -397,5 +429,5 @@ def test_losing_light_halfway_starts_over() -> None:
     assert pair.run_until(lambda: pair.a.trainer.phase.name == "ALIGN", 5)
     pair.feed("a", LightChanged(0, 0))
     assert pair.a.trainer.state is SEEKING
-    assert why(pair.a)[0] is DownReason.SIGNAL_LOST
+    assert str(pair.a.trainer.reason) == "SIGNAL_LOST on all 4 lanes"
     assert pair.run_until(pair.both_agree, 10)

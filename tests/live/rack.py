@@ -29,7 +29,7 @@ from accelhw.chassis import namespace
 
 MARK = "ACCEL_TEST_RACK"  # in the environment of all that a rack starts, and of their children
 PATIENCE_S = 60.0  # for conditions that hold soon on an idle machine
-END_S = 20.0
+END_S = 60.0
 LOOK_S = 0.02
 
 T = TypeVar("T")
@@ -152,14 +152,14 @@ class Rack:
         assert self.chassis is not None
         assert self.chassis.poll() is None, f"the chassis ended: {self.logs()}"
         with socket.socket(socket.AF_UNIX) as probe:
-            probe.settimeout(1)
+            probe.settimeout(PATIENCE_S)
             return probe.connect_ex(str(self.hardware_socket)) == 0
 
     # ---- use ------------------------------------------------------------------------------------
 
     @cached_property
     def client(self) -> Client:
-        return Client(self.socket, timeout_s=30)
+        return Client(self.socket, timeout_s=PATIENCE_S)
 
     def cli(self, *arguments: str, stdin: bytes = b"") -> subprocess.CompletedProcess[str]:
         """accelctl, to its end."""

@@ -52,7 +52,7 @@ def says(path: Path, *parts: bytes, answer: bool = True) -> bytes:
     """Say something at a Unix socket, and read until the other side hangs up."""
     heard = b""
     with closing(socket.socket(socket.AF_UNIX)) as client, suppress(ConnectionError):
-        client.settimeout(30)
+        client.settimeout(60)
         client.connect(str(path))
         for part in parts:
             client.sendall(part)

@@ -32,7 +32,7 @@ def test_ctrl_c_frees_what_it_had_allocated(pair: Rack) -> None:
     bench = pair.running("bench", "p2p", "--sizes", "64M", "--repeat", "1000")
     until(lambda: list(pair.client.transfers.list(active_only=True)), "a transfer runs")
     bench.send_signal(signal.SIGINT)
-    _, err = bench.communicate(timeout=30)
+    _, err = bench.communicate(timeout=60)
     assert (bench.returncode, err) == (
         130,
         "accelctl: interrupted; what it had allocated is freed again\n",

@@ -19,7 +19,7 @@ from accelhw.transport.tap import TapTransport, open_tap
 from accelhw.wire.frame import HEADER_BYTES, FrameType, Header
 
 MTU = 9000
-PATIENCE_S = 30
+PATIENCE_S = 60
 Ends = tuple[Transport, Transport]
 
 

@@ -8,7 +8,7 @@ import rich_click as click
 from click.shell_completion import CompletionItem
 
 from accel.address import BadAddress, CardAddress, LaneAddress, PortAddress, fault_name, short
-from accelctl import exits, render
+from accelctl import exits, figures, render
 from accelctl.options import Noun, command, examples, printed, viewed
 from accelctl.params import (
     CARD,
@@ -100,15 +100,7 @@ def shape_word(message: Any) -> str:
 
 
 def lanes_text(fault: Any) -> str:
-    """`0-7`, `2 5`: runs of three and more are drawn together."""
-    runs: list[list[int]] = []
-    for lane in fault.lanes:
-        if runs and lane == runs[-1][-1] + 1:
-            runs[-1].append(lane)
-        else:
-            runs.append([lane])
-    parts = [f"{r[0]}-{r[-1]}" if len(r) > 2 else " ".join(map(str, r)) for r in runs]
-    return " ".join(parts)
+    return figures.ranges(fault.lanes)
 
 
 def until(fault: Any) -> str:

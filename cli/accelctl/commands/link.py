@@ -29,11 +29,16 @@ def state_word(link: Any) -> str:
 
 
 def why(reason: Any) -> str:
-    """A reason with the lane it blames; nothing when all is well."""
+    """A reason with the lanes it blames; nothing when all is well."""
     if reason.code in ("", "NONE"):
         return ""
-    lane = f" lane{reason.lane}" if reason.HasField("lane") else ""
-    return f"{reason.code}{lane}"
+    lanes, where = list(reason.lanes), ""
+    if len(lanes) > 1:
+        named = reason.HasField("lane")
+        where = f" lanes {figures.ranges(lanes)}" if named else f" all {len(lanes)} lanes"
+    elif reason.HasField("lane"):
+        where = f" lane{reason.lane}"
+    return f"{reason.code}{where}"
 
 
 COLUMNS = (

@@ -15,7 +15,6 @@ from accelctl.params import CARD, ENGINE
 from accelctl.render import Cell, Column
 from accelctl.session import Session
 from accelctl.several import each
-from accelctl.training import ranges
 from accelctl.view import View
 
 
@@ -133,8 +132,8 @@ def lane_flags(lanes: Sequence[Any]) -> list[LaneFlag]:
     return [
         LaneFlag(
             name,
-            ranges(number for number, flag in of_lanes if flag.active),
-            ranges(number for number, flag in of_lanes if flag.latched),
+            figures.ranges(number for number, flag in of_lanes if flag.active),
+            figures.ranges(number for number, flag in of_lanes if flag.latched),
             sum(flag.changes_total for _, flag in of_lanes),
             max(figures.time(flag, "last_set_time") for _, flag in of_lanes),
             max(figures.time(flag, "last_clear_time") for _, flag in of_lanes),

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import ctypes
 import fcntl
 import os
 import re
 import shutil
-import signal
 import subprocess
 import sys
 import tempfile
@@ -18,7 +16,6 @@ from importlib.resources import files
 from pathlib import Path
 
 PREFIX = "acceld-demo-"
-PR_SET_PDEATHSIG = 1
 STOP_S = 10.0
 SOCKET_FOLDER_MAX = 85  # of the 107 bytes of a socket's path
 
@@ -114,7 +111,7 @@ def daemon(config: Path, folder: Path) -> Iterator[OwnDaemon]:
 @contextmanager
 def _daemon(config: Path, folder: Path) -> Iterator[OwnDaemon]:
     command = [
-        sys.executable, "-m", "acceld", "serve",
+        sys.executable, "-m", "acceld.demo.child", str(os.getpid()), "serve",
         "--config", str(config),
         "--chassis", "own",
         "--state-dir", str(folder / "state"),
@@ -122,7 +119,6 @@ def _daemon(config: Path, folder: Path) -> Iterator[OwnDaemon]:
         "--hardware-socket", str(folder / "hardware.sock"),
         "--metrics", "off",
     ]  # fmt: skip
-    libc = ctypes.CDLL(None)
     with (folder / "acceld.log").open("wb") as log:
         process = subprocess.Popen(
             command,
@@ -130,7 +126,6 @@ def _daemon(config: Path, folder: Path) -> Iterator[OwnDaemon]:
             stdout=log,
             stderr=subprocess.STDOUT,
             start_new_session=True,  # Ctrl-C reaches the demo alone, which ends it in order.
-            preexec_fn=lambda: libc.prctl(PR_SET_PDEATHSIG, signal.SIGTERM),
         )
     try:
         yield OwnDaemon(folder, process)

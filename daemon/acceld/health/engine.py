@@ -98,7 +98,7 @@ def _left_to_the_lane(
     is_up, is_used = port.state.carries_data, bool(port.lanes[index]["used"])
     if not is_up:
         blamed = {r.code for r in its_link.reasons} & {"TX_FAULT"}
-        named = RECEIVING | (frozenset(blamed) if int(port.row["reason_lane"]) == index else set())
+        named = RECEIVING | (frozenset(blamed) if port.reason.blamed >> index & 1 else set())
         kept = [one for one in left if one.code not in named]
     elif not is_used and int(port.row["width"]) < port.profile.data_lanes:
         kept = []  # The link names the lanes that it left out, and why.

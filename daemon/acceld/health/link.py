@@ -22,7 +22,7 @@ from acceld.health.reasons import (
 )
 from acceld.health.report import Capability, Health, Kind, Place, Reason, Standing, whole
 from acceld.health.scene import LOST, RECENT_TEXT, Scene
-from acceld.host.snapshot import PortSnapshot
+from acceld.host.snapshot import PortSnapshot, down_reason
 from accelhw.model import link as words
 from accelhw.model.flag import LANE_FLAGS
 from accelhw.model.link import DownReason
@@ -82,7 +82,7 @@ def named_elsewhere(port: PortSnapshot, found: list[Reason], scene: Scene) -> Pl
 def _speaks(port: PortSnapshot) -> tuple[int, str, int]:
     """Whose word comes first: an end with a broken laser or its own reason, before one that
     blames its peer; then the order of names, so that both ends agree on it."""
-    code = _code(port)
+    code = port.reason.code
     if code is DownReason.ADMIN_DOWN or code is DownReason.CARD_RESET:
         rank = 0
     elif code is DownReason.TX_FAULT or _has_tx_fault(port):
@@ -109,22 +109,16 @@ def _is_wanted(port: PortSnapshot) -> bool:
 # ---- down ----------------------------------------------------------------------------------------
 
 
-def _code(port: PortSnapshot) -> DownReason:
-    return _known(int(port.row["reason"]))
-
-
-def _known(number: int) -> DownReason:
-    return DownReason(number) if number in DownReason._value2member_map_ else DownReason.NONE
-
-
 def _down(port: PortSnapshot, scene: Scene) -> Reason:
-    at, code = place(port), _known(_code(port) or scene.past(port.id).reason)
+    at, told = place(port), port.reason
+    if not told.code:
+        told = words.Reason(down_reason(scene.past(port.id).reason))
     far = scene.far(port.id)
     if not _is_wanted(port):
-        code = DownReason.ADMIN_DOWN
+        told = words.Reason(DownReason.ADMIN_DOWN)
     elif far is not None and not _is_wanted(far):
-        code = DownReason.PEER_DOWN
-    text, state = _why(port, code), CRITICAL
+        told = words.Reason(DownReason.PEER_DOWN)
+    code, text, state = told.code, _why(port, told), CRITICAL
     past = scene.past(port.id)
     if code is DownReason.ADMIN_DOWN or (code is DownReason.PEER_DOWN and _is_switched_off(far)):
         state = ABSENT
@@ -137,7 +131,7 @@ def _down(port: PortSnapshot, scene: Scene) -> Reason:
         text += f"; not up for {(scene.now.mono_ns - past.since_ns) / S:.0f} s"
     name = code.name if code else "LINK_DOWN"
     interface = port.info.fibre.interface if port.info.fibre else None
-    action = words.Reason(code).next_action(str(port.id), interface or "") if code else ""
+    action = told.next_action(str(port.id), interface or "") if code else ""
     return reason(name, state, at, text, action)
 
 
@@ -146,13 +140,11 @@ def _is_switched_off(far: PortSnapshot | None) -> bool:
     return far is None or not _is_wanted(far)
 
 
-def _why(port: PortSnapshot, code: DownReason) -> str:
+def _why(port: PortSnapshot, told: words.Reason) -> str:
+    code = told.code
     meaning = REASONS[code.name].meaning.rstrip(".") if code else "it says no reason"
     text = f"{port.state.name}: {meaning[0].lower()}{meaning[1:]}"
-    blamed = int(port.row["reason_lane"])
-    if code is _code(port) and blamed >= 0:
-        text += f", lane{blamed}"
-    return text
+    return f"{text}, {told.where}" if told.blamed else text
 
 
 # ---- up, but ------------------------------------------------------------------------------------

@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from acceld.health.report import HealthState, Kind, Place, Reason
-from accelhw.model.link import NEXT_ACTION, DownReason
+from accelhw.model.link import LANE_ACTION, NEXT_ACTION, DownReason
 
 WARNING, CRITICAL = HealthState.WARNING, HealthState.CRITICAL
 TRAINING, ABSENT = HealthState.TRAINING, HealthState.ABSENT
@@ -54,10 +54,10 @@ def _down(reason: DownReason) -> ReasonKind:
         states = (TRAINING,)
     else:
         states = (TRAINING, CRITICAL)
-    return ReasonKind(
-        reason.name, (Kind.LINK,), states, DOWN_MEANINGS[reason],
-        NEXT_ACTION[reason].replace("{interface}", "IFACE"),
-    )  # fmt: skip
+    action = NEXT_ACTION[reason].replace("{interface}", "IFACE")
+    if reason in LANE_ACTION:
+        action += f"; of some lanes only: {LANE_ACTION[reason].replace('{lanes}', 'them')}"
+    return ReasonKind(reason.name, (Kind.LINK,), states, DOWN_MEANINGS[reason], action)
 
 
 DOWN_MEANINGS: dict[DownReason, str] = {
@@ -75,7 +75,7 @@ DOWN_MEANINGS: dict[DownReason, str] = {
     DownReason.LOOPED_TO_SELF: "The port hears itself.",
     DownReason.PEER_RESTARTED: "The far end began anew.",
     DownReason.PEER_DOWN: "The far end is switched off, or its card is reset.",
-    DownReason.SIGNAL_LOST: "The light of a link that was up went away.",
+    DownReason.SIGNAL_LOST: "The light of a link that was up went away, of all lanes or of some.",
     DownReason.ALIGN_LOST: "The lanes of a link that was up got out of line.",
     DownReason.REPLAY_EXHAUSTED: "Frames were sent again and again, and not acknowledged.",
     DownReason.INTERFACE_DOWN: "The interface that carries the link is down.",

@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Callable, Sequence
 
 import structlog
 
-from acceld.errors import OutOfRange, Refusal
+from acceld.errors import OutOfRange
 from acceld.host.eventfields import completed
 from acceld.host.hardware import Hardware
 from acceld.host.notice import Notice
@@ -33,8 +33,8 @@ class EventLog:
         self._store = store
         self._incoming: list[NewEvent] = []
         self._arrived = asyncio.Event()
-        self._idle = asyncio.Event()
-        self._idle.set()
+        self._taken = self._kept = 0  # events so far
+        self._batch_kept = Notice()
         self._appended = Notice()
         self._says_events = says_events
         self.listeners: list[Callable[[StoredEvent], None]] = []
@@ -70,12 +70,14 @@ class EventLog:
 
     def _put(self, event: NewEvent) -> None:
         self._incoming.append(completed(event, self._hardware.far_end))
-        self._idle.clear()
+        self._taken += 1
         self._arrived.set()
 
     async def settled(self) -> None:
         """Wait until everything taken so far is in the store."""
-        await self._idle.wait()
+        taken = self._taken
+        while self._kept < taken:
+            await self._batch_kept.past(self._batch_kept.count)
 
     async def run(self) -> None:
         """Keep what arrives, in batches, until cancelled."""
@@ -87,9 +89,9 @@ class EventLog:
             self._tell(batch, stored)
             if stored:
                 self._appended.ring()
-            if not self._incoming:
-                self._idle.set()
-            await self._acknowledge(max((event.sequence for event in batch), default=0))
+            self._acknowledge(max((event.sequence for event in batch), default=0))
+            self._kept += len(batch)
+            self._batch_kept.ring()
 
     def flush(self) -> None:
         """At the end, when `run` is over: keep what is left."""
@@ -150,13 +152,11 @@ class EventLog:
             for listener in self.listeners:
                 listener(event)
 
-    async def _acknowledge(self, sequence: int) -> None:
-        if sequence == 0 or not self._store.is_durable or self._hardware.attachment is None:
-            return
-        try:
-            await self._hardware.command(AcknowledgeEvents(0, sequence))
-        except Refusal:
-            return  # It is gone; the next Hello tells it what we hold.
+    def _acknowledge(self, sequence: int) -> None:
+        """What comes next is kept meanwhile, however long the hardware takes to answer. One that
+        is gone learns from the next Hello what we hold."""
+        if sequence and self._store.is_durable:
+            self._hardware.tell(AcknowledgeEvents(0, sequence))
 
 
 def log_line(event: StoredEvent) -> None:

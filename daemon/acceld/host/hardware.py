@@ -129,6 +129,11 @@ class Hardware:
             text = completion.detail or COMPLETION_ERRORS.get(completion.error, completion.error)
             raise kind(reason, text)
 
+    def tell(self, command: Command) -> None:
+        """Give a command whose completion nobody waits for. Hardware that is gone misses it."""
+        if self.attachment is not None:
+            self.attachment.client.tell(command)
+
     def card(self, name: str) -> CardFacts:
         """Raises NotFound, Unavailable."""
         cards = self.now.cards

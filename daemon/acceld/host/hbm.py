@@ -9,6 +9,8 @@ from __future__ import annotations
 import ctypes
 import os
 
+from accelhw.interface import hugepages
+
 _LIBC = ctypes.CDLL(None, use_errno=True)
 _FALLOC_FL_KEEP_SIZE = 1
 _FALLOC_FL_PUNCH_HOLE = 2
@@ -49,6 +51,10 @@ class Hbm:
             count = os.pwrite(self._fd, view, address)
             view = view[count:]
             address += count
+
+    def prepare(self, start: int, end: int, low: int, high: int) -> None:
+        """Bytes `start` to `end` are written next, and all of `low` to `high` in the end."""
+        hugepages.prepare(self._fd, start, end, low, high)
 
     def release(self, address: int, length: int) -> None:
         """Give pages back to the machine; they read as zeros from now on. Raises OSError."""

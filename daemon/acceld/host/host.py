@@ -140,7 +140,7 @@ class Host:
             same_life=same_boot,
         )
         await self.regions.register(to_register)
-        await self.transfers.reconcile(welcome.transfers)
+        self.transfers.reconcile(welcome.transfers)
         return client
 
     async def follow(self, client: DeviceClient) -> None:
@@ -153,7 +153,7 @@ class Host:
                     case Event():
                         self.events.take(message)
                     case TransferProgress(transfer=info):
-                        await self.transfers.on_progress(info)
+                        self.transfers.on_progress(info)
                     case DiagProgress(diag=diag):
                         await self.diags.on_progress(diag)
                     case TrainingProgress():

@@ -75,13 +75,13 @@ class Keeper:
                 if str(error) != self._host.hardware.why_gone:
                     log.warning("chassis_awaited", socket=str(self._socket), why=str(error))
                 self._host.hardware.why_gone = str(error)
-                await self._end_what_ran()
+                self._end_what_ran()
 
-    async def _end_what_ran(self) -> None:
+    def _end_what_ran(self) -> None:
         """A chassis listens as long as it lives. Where one did and nobody does now, its memory is
         gone, and whoever waits for a transfer waits in vain."""
         if self._was_attached and not sockets.answers(self._socket):
-            await self._host.transfers.powered_off()
+            self._host.transfers.powered_off()
 
     async def close(self) -> None:
         """Detach, and power off what is ours."""
@@ -113,7 +113,7 @@ class Keeper:
         # It hung up on us: a chassis without its driver is of no use here, and one that dies
         # right now needs a moment to be seen dead.
         await self._own.power_off()
-        await self._host.transfers.powered_off()
+        self._host.transfers.powered_off()
         self._host.events.report(
             Severity.ERROR,
             "CHASSIS_DIED",

@@ -75,8 +75,10 @@ class Operations:
             pattern = bytes([byte]) * min(CHUNK_BYTES, length) if byte is not None else b""
 
             def step(done: int, size: int) -> None:
+                first = address + done
+                hbm.prepare(first, first + size, address, address + length)
                 if seed is None:
-                    hbm.write(memoryview(pattern)[:size], address + done)
+                    hbm.write(memoryview(pattern)[:size], first)
                     return
                 for start in range(done, done + size, RANDOM_BLOCK_BYTES):
                     block = random_block(seed, start // RANDOM_BLOCK_BYTES)
@@ -123,6 +125,7 @@ class Operations:
 
             def step(data: bytes, at: int) -> None:
                 nonlocal crc
+                hbm.prepare(at, at + len(data), address, address + length)
                 hbm.write(data, at)
                 crc = crc32c.crc32c(data, crc)
 

@@ -8,7 +8,7 @@ import secrets
 import time
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 import structlog
 
@@ -27,6 +27,7 @@ from acceld.host.hardware import Attachment, Hardware
 from acceld.host.whole import whole
 from acceld.records import Region
 from acceld.store.store import Store
+from accelhw.interface.hugepages import EXTENT_BYTES
 from accelhw.interface.messages import RegisterWindow, UnregisterWindow, WindowInfo
 from accelhw.model.ids import NAME
 from accelhw.model.region import HBM_ALIGNMENT
@@ -334,6 +335,9 @@ class Regions:
         allocator = self._allocators[card]
         try:
             if address is None:
+                if size >= EXTENT_BYTES:  # on whole huge pages, where there is room for that
+                    with suppress(NoRoom):
+                        return allocator.allocate(size, max(alignment, EXTENT_BYTES))
                 return allocator.allocate(size, alignment)
             allocator.allocate_at(address, size)
             return address

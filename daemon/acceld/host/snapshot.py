@@ -17,7 +17,7 @@ from acceld.host.frameloss import frame_loss
 from accelhw.interface.messages import CardInfo, FaultInfo, PortInfo
 from accelhw.interface.tables import CARD_STATES
 from accelhw.model.ids import PortId
-from accelhw.model.link import MODES, LinkMode, LinkState
+from accelhw.model.link import MODES, DownReason, LinkMode, LinkState, Reason
 from accelhw.model.profile import Profile
 
 __all__ = [
@@ -30,6 +30,7 @@ __all__ = [
     "PortSnapshot",
     "Scrapes",
     "WorkerSnapshot",
+    "down_reason",
 ]
 
 
@@ -191,6 +192,20 @@ class PortSnapshot:
         return int(self.flags["count"].sum())
 
     @property
+    def reason(self) -> Reason:
+        """Why it is not up, or not whole, with all lanes that are to blame."""
+        lane, every = int(self.row["reason_lane"]), (1 << self.info.lanes) - 1
+        first = lane if lane >= 0 else None
+        lanes = int(self.row["reason_lanes"]) or (0 if first is None else 1 << first)
+        return Reason.on(down_reason(self.row["reason"]), lanes, every, first=first)
+
+    @property
+    def peer_reason(self) -> Reason:
+        """What the far end says; it names one lane at most."""
+        lane = int(self.row["peer_reason_lane"])
+        return Reason(down_reason(self.row["peer_reason"]), lane if lane >= 0 else None)
+
+    @property
     def peer(self) -> PortId | None:
         card = bytes(self.row["peer_card"]).decode("ascii", "replace")
         oe = int(self.row["peer_oe"])
@@ -199,6 +214,12 @@ class PortSnapshot:
     @property
     def peer_chassis(self) -> str:
         return bytes(self.row["peer_chassis"]).decode("ascii", "replace")
+
+
+def down_reason(number: int) -> DownReason:
+    """A number of the tables; one that is not known says nothing."""
+    known = int(number) in DownReason._value2member_map_
+    return DownReason(int(number)) if known else DownReason.NONE
 
 
 @dataclass(frozen=True, slots=True)

@@ -205,7 +205,7 @@ class Transfers:
 
     # ---- the hardware's side --------------------------------------------------------------------
 
-    async def on_progress(self, info: TransferInfo) -> None:
+    def on_progress(self, info: TransferInfo) -> None:
         status = status_of(info)
         before = self._active.get(status.transfer_id)
         if before is None:
@@ -213,7 +213,7 @@ class Transfers:
             if known is None:
                 known = self._adopted(status)
             if known.status.state.ended:
-                await self._acknowledge(status)
+                self._acknowledge(status)
                 return
             before = known
             self._follow(before)
@@ -225,20 +225,20 @@ class Transfers:
         if ended:
             self._unfollow(transfer)
         if notice := self._notices.get(transfer.id):
-            notice.ring()  # Before the hardware may forget it: that takes a while, and they wait.
+            notice.ring()
             if ended:
                 del self._notices[transfer.id]
         if ended:
-            await self._acknowledge(status)
+            self._acknowledge(status)
 
-    async def reconcile(self, infos: Iterable[TransferInfo]) -> None:
+    def reconcile(self, infos: Iterable[TransferInfo]) -> None:
         """Follow what the hardware moves and take the ends; what it does not know is over."""
         known = set()
         for info in infos:
             known.add(info.transfer_id)
-            await self.on_progress(info)
+            self.on_progress(info)
         for transfer in [t for t in self._active.values() if t.id not in known]:
-            await self.on_progress(
+            self.on_progress(
                 TransferInfo(
                     transfer.id, transfer.status.kind, TransferState.FAILED,
                     transfer.status.local_card, transfer.status.remote_card,
@@ -250,9 +250,9 @@ class Transfers:
                 )
             )  # fmt: skip
 
-    async def powered_off(self) -> None:
+    def powered_off(self) -> None:
         """The hardware was powered off: what it moved is over, whenever it comes back."""
-        await self.reconcile(())
+        self.reconcile(())
 
     def _known(
         self, transfer_id: str, source: Slice, target: Slice, length: int
@@ -298,13 +298,10 @@ class Transfers:
             status.started_ns or time.time_ns(),
         )  # fmt: skip
 
-    async def _acknowledge(self, status: TransferStatus) -> None:
-        if not status.state.ended or not self._store.is_durable:
-            return
-        try:
-            await self._hardware.command(AcknowledgeTransfer(0, status.transfer_id))
-        except Refusal:
-            return  # Gone, or forgotten already; either way it is in our store.
+    def _acknowledge(self, status: TransferStatus) -> None:
+        """Whether it was forgotten already or not: it is in our store, and nobody waits."""
+        if status.state.ended and self._store.is_durable:
+            self._hardware.tell(AcknowledgeTransfer(0, status.transfer_id))
 
     def _kind(self, source: Slice, target: Slice, kind: TransferKind | None) -> TransferKind:
         if not source.region and not target.region:

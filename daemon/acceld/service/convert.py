@@ -33,7 +33,7 @@ from acceld.service.times import seconds as seconds
 from acceld.service.times import timestamp as timestamp
 from accelhw.model.flag import CARD_FLAGS, CARD_QUANTITIES, LANE_FLAGS, LANE_QUANTITIES
 from accelhw.model.ids import BadAddress, LaneId, PortId
-from accelhw.model.link import DownReason, Reason, TrainingPhase
+from accelhw.model.link import Reason, TrainingPhase
 from accelhw.model.transfer import TransferError
 
 
@@ -110,13 +110,13 @@ def progress(value: Progress) -> memory_pb2.MemoryProgress:
     )
 
 
-def reason(code: int, lane: int, port: PortSnapshot) -> link_pb2.LinkReason:
-    known = DownReason(code) if code in DownReason._value2member_map_ else DownReason.NONE
+def reason(value: Reason, port: PortSnapshot) -> link_pb2.LinkReason:
     interface = port.info.fibre.interface if port.info.fibre else None
     return link_pb2.LinkReason(
-        code=known.name,
-        lane=lane if lane >= 0 else None,
-        next_action=Reason(known).next_action(str(port.id), interface or ""),
+        code=value.code.name,
+        lane=value.lane,
+        lanes=[lane for lane in range(port.info.lanes) if value.blamed >> lane & 1],
+        next_action=value.next_action(str(port.id), interface or ""),
     )
 
 
@@ -132,8 +132,8 @@ def link(port: PortSnapshot) -> link_pb2.Link:
         modulation=lane_type.modulation,
         fec=lane_type.fec,
         mode=str(port.mode or ""),
-        reason=reason(int(row["reason"]), int(row["reason_lane"]), port),
-        peer_reason=reason(int(row["peer_reason"]), int(row["peer_reason_lane"]), port),
+        reason=reason(port.reason, port),
+        peer_reason=reason(port.peer_reason, port),
         epoch=int(row["epoch"]),
         fec_counters=link_pb2.LinkFec(bins=port.fec_bins),
     )

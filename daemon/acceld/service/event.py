@@ -38,6 +38,7 @@ class EventServicer(event_pb2_grpc.EventServiceServicer):  # type: ignore[misc]
         if request.page_token:
             position = int(key_of(scope, request.page_token)[0])
             after, before = (0, position) if request.descending else (position, None)
+        await self._host.events.settled()  # No answer of ours shows what this one does not tell.
         found = self._host.events.list(after, before, size + 1, request.descending, wanted)
         more = len(found) > size
         found = found[:size]

@@ -56,6 +56,7 @@ from accelhw.model.diag import DiagState
 from accelhw.model.event import Severity
 from accelhw.model.ids import PortId
 from accelhw.model.region import MemoryWindow
+from accelhw.model.transfer import TransferState
 
 log = structlog.get_logger()
 
@@ -345,7 +346,8 @@ class Chassis:
                     )
             case TransferProgress():
                 if (info := self.registers.progress(message.transfer)) is not None:
-                    self._server.tell(TransferProgress(info))
+                    ended = TransferState(info.state).ended
+                    (self._server.say if ended else self._server.tell)(TransferProgress(info))
             case TrainingProgress():
                 self._server.tell(message)
             case DiagProgress():

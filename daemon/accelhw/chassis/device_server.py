@@ -95,7 +95,8 @@ class DeviceServer:
             self._path.unlink()
 
     def tell(self, progress: Message) -> None:
-        """Progress for the driver, if there is one and it keeps up."""
+        """Progress for the driver, if there is one and it keeps up. Like all that is told, it does
+        not overtake the events before it."""
         if self._driver is not None:
             self._driver.tell(progress)
 
@@ -219,7 +220,7 @@ class _Driver:
                     self._journal.acknowledge(message.sequence)
                     self._channel.post(Completion(message.id))
                 elif isinstance(message, Command):
-                    self._hardware.command(message, self._channel.post)
+                    self._hardware.command(message, self.say)
                 else:
                     raise MalformedMessage(f"a driver does not send {type(message).__name__}")
                 await self._channel.drain()  # No driver makes us hold more than it takes.
@@ -231,9 +232,10 @@ class _Driver:
 
     def tell(self, progress: Message) -> None:
         if self._channel.unsent_bytes < PROGRESS_UNSENT_BYTES:
-            self._channel.post(progress)
+            self.say(progress)
 
     def say(self, message: Message) -> None:
+        self._post_events()
         self._channel.post(message)
 
     def end(self) -> None:
@@ -245,13 +247,18 @@ class _Driver:
         with contextlib.suppress(ChannelClosed):
             while True:
                 self.events.clear()
-                batch = self._batch()
-                for event in batch:
-                    self._channel.post(event)
-                    self._sent_event = event.sequence
+                posted = self._post_events()
                 await self._channel.drain()
-                if not batch:
+                if not posted:
                     await self.events.wait()
+
+    def _post_events(self) -> int:
+        """Those of the next batch; how many they were."""
+        batch = self._batch()
+        for event in batch:
+            self._channel.post(event)
+            self._sent_event = event.sequence
+        return len(batch)
 
     def _batch(self) -> list[Event]:
         if self._journal.oldest_kept > self._sent_event + 1:

@@ -47,7 +47,7 @@ class StatusRows:
             ports["state"] = LinkState.DOWN
             ports["phase"] = TrainingPhase.OFF
             ports["reason"] = DownReason.CARD_RESET
-            ports["reason_lane"] = -1
+            ports["reason_lane"], ports["reason_lanes"] = -1, 0
             for name in ("width", "up_since_ns", "in_flight_frames", "credit_frames"):
                 ports[name] = 0
             lanes = tables.lane[place.lane_rows]

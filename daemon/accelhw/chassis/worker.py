@@ -266,8 +266,8 @@ class CardRunner:
             work = way.work if isinstance(way, ChannelPort) else self._by_data[id(way)].work
             self._loop.soon(work)
         for event in memory.take_events():
-            self._worker.send(TransferProgress(event.transfer))
             self._tell_transfer(event.kind, event.transfer)
+            self._worker.send(TransferProgress(event.transfer))
             self._dirty = True
         if self._dirty and not self._show_armed:
             self._show_armed = True

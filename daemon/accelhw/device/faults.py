@@ -18,7 +18,13 @@ from accelhw.device.port import Port
 from accelhw.device.refusal import EngineRefusal
 from accelhw.fault.catalogue import CATALOGUE
 from accelhw.fault.injector import ActiveFault, Injector
-from accelhw.fault.request import FaultRefused, FaultRequest, check_amounts, incoming_db
+from accelhw.fault.request import (
+    FaultRefused,
+    FaultRequest,
+    check_amounts,
+    check_fibre,
+    incoming_db,
+)
 from accelhw.fault.shapes import shaped
 from accelhw.interface.messages import FaultInfo, InjectFault
 from accelhw.model.event import Severity
@@ -83,6 +89,9 @@ class CardFaults:
         """Begin a fault. Raises EngineRefusal."""
         try:
             fault = request_of(command).fault(self._profile, command.begun_ns)
+            if fault.oe is not None:
+                plugged = [port.id for port in self._ports if port.fibre is not None]
+                check_fibre(fault.kind, self._port(fault).id, plugged, self._profile)
             scales = self._solved(command, fault)
             for scale in scales:
                 check_amounts(fault.effects, scale)

@@ -199,6 +199,10 @@ class Inbound:
                 else:
                     self._answers.drop(now_ns)
                 return True
+            base = landing.base
+            self._engine.hbm.prepare(
+                base + offset, base + landing.end, base, base + landing.sink.total_bytes
+            )
         return self._store(landing, offset, length, header.payload_crc, now_ns)
 
     def _store(

@@ -51,7 +51,7 @@ from accelhw.link.training import LinkTrainer
 from accelhw.model.config import Fibre
 from accelhw.model.event import Severity
 from accelhw.model.ids import PortId
-from accelhw.model.link import DownReason, LinkMode, LinkState, PeerId
+from accelhw.model.link import DownReason, LinkMode, LinkState, PeerId, ranges
 from accelhw.model.profile import Profile
 from accelhw.optics.bank import LaneBank
 from accelhw.transport.base import InterfaceDown, Pluggable, Transport
@@ -578,10 +578,11 @@ class Port:
         if not reason.code:
             self._tell(kind, severity, what, **detail)
             return
-        message = f"{what}: {reason.code.name}"
+        message = f"{what}: {reason}"
         detail["reason"] = reason.code.name
+        if reason.blamed.bit_count() > 1:
+            detail["lanes"] = ranges(reason.blamed)
         if reason.lane is not None:
-            message += f" on lane {reason.lane}"
             detail["lane"] = reason.lane
         if reason.detail:
             message += f" ({reason.detail})"
@@ -608,6 +609,7 @@ class Port:
         row["admin_up"] = self.admin_up
         row["reason"] = reason.code
         row["reason_lane"] = -1 if reason.lane is None else reason.lane
+        row["reason_lanes"] = reason.blamed
         row["peer_reason"] = peer_reason.code
         row["peer_reason_lane"] = -1 if peer_reason.lane is None else peer_reason.lane
         row["width"] = trainer.width

@@ -9,6 +9,8 @@ from accelhw.fault.shapes import Shape
 from accelhw.model.profile import Profile
 
 AT_ONCE = Shape()
+# Causes that sit in the cable or at its plug: without a cable nothing is there to have them.
+OF_FIBRE = frozenset({"rx_path_loss_db", "tx_path_loss_db", "mpi_penalty_db"})
 
 
 class Where(StrEnum):
@@ -83,6 +85,10 @@ class FaultKind:
     @property
     def is_on_card(self) -> bool:
         return self.where is Where.CARD
+
+    @property
+    def needs_fibre(self) -> bool:
+        return self.crossing is not None or any(e.cause in OF_FIBRE for e in self.effects)
 
     def effects_on(self, profile: Profile) -> tuple[Effect, ...]:
         return tuple(effect.on(profile) for effect in self.effects)

@@ -181,6 +181,27 @@ def kind_of(name: str) -> FaultKind:
     return kind
 
 
+def check_fibre(kind: FaultKind, port: PortId, plugged: Sequence[PortId], profile: Profile) -> None:
+    """Raises FaultRefused where a fault of the fibre is asked for and none is plugged in. `plugged`
+    are the ports of the card that have one."""
+    if not kind.needs_fibre or port in plugged:
+        return
+    near = (
+        f"plugged are {', '.join(map(str, plugged))}" if plugged else f"{port.card} has none at all"
+    )
+    others = [other.id for other in CATALOGUE.values() if _is_of_engine(other, profile)]
+    raise FaultRefused(
+        "BAD_STATE",
+        f"{kind.id} befalls a fibre, and none is plugged into {port}; {near};"
+        f" faults of the engine itself can be there: {', '.join(others)}",
+    )
+
+
+def _is_of_engine(kind: FaultKind, profile: Profile) -> bool:
+    has_part = kind.needs is None or kind.needs.is_in(profile)
+    return has_part and not kind.is_on_card and not kind.needs_fibre
+
+
 def check_parts(kind: FaultKind, profile: Profile) -> None:
     """Raises FaultRefused when such cards have nothing that could fail so."""
     if kind.needs is None or kind.needs.is_in(profile):

@@ -91,7 +91,8 @@ def _read_line(
     if what == "clear":
         _refuse(table, ("on", "pick"), "it clears where that line was")
     elif what is not None:
-        targets = read_targets(table, rack)
+        dark = fault is not None and not faults[fault].needs_fibre
+        targets = read_targets(table, rack, dark=dark)
         if "pick" in table.values and "on" not in table.values:
             table.complain("pick", "of what?", 'add on = "all ports"')
     if targets is not None and action is not None:

@@ -37,8 +37,13 @@ def span_of(
     return ns
 
 
-def read_targets(table: Table, rack: Rack | None, required: bool = True) -> Targets | None:
-    """The subjects of `on`, thinned by `pick`; None if absent, wrong, or without a rack to look."""
+def read_targets(
+    table: Table, rack: Rack | None, required: bool = True, dark: bool = False
+) -> Targets | None:
+    """The subjects of `on`, thinned by `pick`; None if absent, wrong, or without a rack to look.
+
+    `dark`: a port that is named may be one without a fibre.
+    """
     value = table.values.get("on")
     if value is None:
         if required:
@@ -57,7 +62,7 @@ def read_targets(table: Table, rack: Rack | None, required: bool = True) -> Targ
             good = False
         elif rack is not None:
             try:
-                level, found = rack.find(text)
+                level, found = rack.find(text, dark)
             except BadAddress as error:
                 table.complain("on", *split(error), element=element)
                 good = False

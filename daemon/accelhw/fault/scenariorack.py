@@ -45,8 +45,11 @@ class Rack:
             if port in self.plugged
         )
 
-    def find(self, text: str) -> tuple[Level, tuple[Subject, ...]]:
-        """The subjects of an address or pattern. Raises BadAddress where there are none."""
+    def find(self, text: str, dark: bool = False) -> tuple[Level, tuple[Subject, ...]]:
+        """The subjects of an address or pattern. Raises BadAddress where there are none.
+
+        `dark`: a port that is named may be one without a fibre.
+        """
         pattern = WORDS.get(text, text)
         level = self._level(pattern, text)
         if "*" in pattern:
@@ -54,7 +57,7 @@ class Rack:
             if not found:
                 raise BadAddress(f"{text!r} matches no {level}; {self._known()}")
             return level, found
-        return level, (self._one(level, pattern),)
+        return level, (self._one(level, pattern, dark),)
 
     def _level(self, pattern: str, text: str) -> Level:
         parts = pattern.split("/")
@@ -68,7 +71,7 @@ class Rack:
             raise BadAddress(f"{text!r} is no address; did you mean {guess or 'all ports'!r}?")
         return _LEVELS[len(parts) - 1]
 
-    def _one(self, level: Level, text: str) -> Subject:
+    def _one(self, level: Level, text: str, dark: bool) -> Subject:
         card, _, rest = text.partition("/")
         if card not in self.cards:
             guess = nearest(card, self.cards)
@@ -83,7 +86,7 @@ class Rack:
         if port.oe >= oes:
             has = "only oe0" if oes == 1 else f"oe0 to oe{oes - 1}"
             raise BadAddress(f"{text!r}: {card} has {has}; use '{card}/oe{oes - 1}'")
-        if port not in self.plugged:
+        if port not in self.plugged and not dark:
             free = next((str(p) for p in self.ports if p.card == card), None)
             remedy = f"one with a fibre is {free!r}" if free else f"{card} has no fibre at all"
             raise BadAddress(f"{text!r}: no fibre is plugged in there; {remedy}")

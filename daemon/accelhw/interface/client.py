@@ -143,6 +143,11 @@ class DeviceClient:
         finally:
             self._pending.pop(command.id, None)
 
+    def tell(self, command: Command) -> None:
+        """Give a command whose completion nobody waits for; a lost chassis does not hear it."""
+        if not self._lost.is_set():
+            self._channel.post(msgspec.structs.replace(command, id=next(self._ids)))
+
     async def __aiter__(self) -> AsyncIterator[Unasked]:
         while True:
             while self._unasked:
@@ -193,6 +198,9 @@ class DeviceClient:
                 if future is not None and not future.done():
                     future.set_result(message)
             case Event() | FaultChanged():
+                self._unasked.append(message)
+                self._arrived.set()
+            case TransferProgress() if message.transfer.ended_ns:
                 self._unasked.append(message)
                 self._arrived.set()
             case DiagProgress() if message.diag.ended_ns:

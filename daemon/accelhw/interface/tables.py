@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from accelhw.model.flag import CARD_FLAGS, LANE_FLAGS
 
-MAGIC = 0xACCE1D02
+MAGIC = 0xACCE1D03
 HEADER_BYTES = 64
 
 WORKER = np.dtype(
@@ -74,6 +74,7 @@ PORT = np.dtype(
         ("width", "u2"),  # lanes that carry data
         ("peer_oe", "i2"),  # -1: unknown
         ("_pad1", "u2"),
+        ("reason_lanes", "u8"),  # a mask: every lane that the reason is about
         ("epoch", "u4"),
         ("peer_chassis", "S16"),
         ("peer_card", "S32"),

@@ -146,6 +146,12 @@ class Core:
     def _say(self, text: str, lane: int | None = None) -> None:
         self._out.append(Report(text, lane, self.phase))
 
+    def _say_why(self, what: str, reason: Reason, more: str = "") -> None:
+        """The same with a reason: a single lane is named by the report itself."""
+        single = reason.lane if reason.blamed.bit_count() == 1 else None
+        why = str(reason) if single is None else reason.code.name
+        self._say(f"{what}: {why}{more}" if what else f"{why}{more}", single)
+
     def _missing(self) -> int:
         """Lanes that hold this phase up."""
         in_phase_ns = self._now - self._since

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from accelhw.link import patience
 from accelhw.link.config import TrainerConfig
 from accelhw.link.equaliser import Equaliser
-from accelhw.link.lanemap import LaneMap, LaneView, lanes_of
+from accelhw.link.lanemap import LaneMap, LaneView, lanes_of, mask_of
 from accelhw.link.moves import Phase
 from accelhw.link.receiver import Receiver
 from accelhw.model.link import DownReason, LinkMode, Reason
@@ -131,6 +131,24 @@ class Lanes:
         limit_ns = 0 if climb.failed else patience.EQ_NS
         return limit_ns, Reason(DownReason.EQ_NOT_CONVERGED, lane, detail)
 
+    def verdict(self) -> Reason:
+        """Of the dropped lanes: what is wrong with the first, and with which others too."""
+        first, reason = min(self.dropped.items())
+        alike = {lane: other for lane, other in self.dropped.items() if other.code is reason.code}
+        detail = reason.detail
+        if len({other.detail for other in alike.values()}) > 1:
+            detail = f"lane {first}: {detail}"
+        return Reason.on(reason.code, mask_of(list(alike)), self.config.all_lanes, detail, first)
+
+    def lost(self, gone: int) -> Reason:
+        """Why these lanes bring nothing more: darkness where there is some, else no lock."""
+        every, lit = self.config.all_lanes, self.receiver.lit
+        if not lit & every:
+            return Reason.on(DownReason.SIGNAL_LOST, every, every)
+        if dark := gone & ~lit:
+            return Reason.on(DownReason.SIGNAL_LOST, dark, every)
+        return Reason.on(DownReason.CDR_NO_LOCK, gone, every)
+
     # ---- of a link that is up --------------------------------------------------------------------
 
     def troubled(self, lanes: int, code: DownReason, now_ns: int) -> list[int]:
@@ -184,8 +202,7 @@ class Lanes:
 
     def laser_fault(self) -> Reason:
         """Names the lanes whose lasers do not come on."""
-        lanes = list(lanes_of(self.lasers_out))
-        what = "broken" if self.lasers_broken >> lanes[0] & 1 else "not settled"
-        named = ", ".join(map(str, lanes))
-        detail = f"laser {what}" if len(lanes) == 1 else f"lasers of lanes {named} {what}"
-        return Reason(DownReason.TX_FAULT, lanes[0], detail)
+        out, every = self.lasers_out, self.config.all_lanes
+        what = "broken" if self.lasers_broken >> next(lanes_of(out)) & 1 else "not settled"
+        detail = f"{'laser' if out.bit_count() == 1 else 'lasers'} {what}"
+        return Reason.on(DownReason.TX_FAULT, out, every, detail)

@@ -230,8 +230,7 @@ class LinkTrainer(Upkeep):
             what = "failed"
         self._held_lanes = self.lanes.receiver.usable
         wait_s = (self._hold_until - self._now) / 1e9
-        reason = self.reason
-        self._say(f"{what}: {reason.code.name}; tries again in {wait_s:.3g} s", reason.lane)
+        self._say_why(what, self.reason, f"; tries again in {wait_s:.3g} s")
         self._beat()  # so that the far end knows why
 
     # ---- lasers ----------------------------------------------------------------------------------
@@ -261,7 +260,7 @@ class LinkTrainer(Upkeep):
             return
         if lanes.lasers_out:
             fault = lanes.laser_fault()
-            self._say(f"{fault.code.name}: {fault.detail}; goes on without", fault.lane)
+            self._say_why("", fault, f": {fault.detail}; goes on without")
         self._move(Step.PASSED)
 
     # ---- frames ----------------------------------------------------------------------------------
@@ -475,8 +474,7 @@ class LinkTrainer(Upkeep):
 
     def _after_dropping(self) -> None:
         """Go on with fewer lanes where that is safe: light and errors, never a crossed cable."""
-        first = self.dropped[min(self.dropped)]
-        self.reason = first
+        first = self.reason = self.lanes.verdict()
         hard = [reason for reason in self.dropped.values() if reason.code in HOPELESS]
         if hard:
             self._move(Step.FAILED, hard[0])
@@ -493,7 +491,7 @@ class LinkTrainer(Upkeep):
             if has_other_mode(self.config, self._tried, peer):
                 self.fallbacks += 1
                 self._noise = self._noise or reason
-                self._say(f"{reason.code.name} with {self.mode}: falls back", reason.lane)
+                self._say_why("", reason, f" with {self.mode}: falls back")
                 self._move(Step.FELL_BACK, reason)
                 return
         self._tried = 0
@@ -511,14 +509,14 @@ class LinkTrainer(Upkeep):
         elif not receiver.lit:
             reason = Reason(DownReason.NO_SIGNAL)
         elif not receiver.hears:
-            lane = next(lanes_of(receiver.lit))
-            reason = Reason(DownReason.CDR_NO_LOCK, lane, "no lane locks")
+            every = self.config.all_lanes
+            reason = Reason.on(DownReason.CDR_NO_LOCK, receiver.lit & every, every, "no lane locks")
         elif far.talks(self._now):
             reason = Reason(DownReason.PEER_SILENT, None, "the peer does not hear this port")
         else:
             reason = Reason(DownReason.PEER_SILENT)
         if reason.code != self.reason.code:
-            self._say(f"still seeking: {reason.code.name}", reason.lane)
+            self._say_why("still seeking", reason)
         self.reason = reason
 
     def _talks(self) -> bool:
@@ -556,12 +554,12 @@ class LinkTrainer(Upkeep):
         if self.active:
             self._on_light_while_up(lit, locked)
         elif self.phase in TRAINING and not lit:
-            self._move(Step.LOST, Reason(DownReason.SIGNAL_LOST, 0))
+            self._move(Step.LOST, self.lanes.lost(self.config.all_lanes))
         elif (
             self.phase in (Phase.ALIGN, Phase.RETRY_START)
             and (gone := self.lanes.good & ~(lit & locked))
         ):  # fmt: skip
-            self._move(Step.LOST, Reason(DownReason.SIGNAL_LOST, next(lanes_of(gone))))
+            self._move(Step.LOST, self.lanes.lost(gone))
         elif self.phase is Phase.SEEK and brighter:
             self._interface_down = False
             self._beat()
@@ -575,8 +573,13 @@ class LinkTrainer(Upkeep):
         receiver = self.lanes.receiver
         receiver.measure(quality)
         if self.phase is Phase.ACTIVE and (bad := receiver.worn_out(self.rx_lanes, self._now)):
-            reason = Reason(DownReason.BER_TOO_HIGH, bad[0], receiver.text(bad[0]))
-            self._trouble(mask_of(bad), reason)
+            worst, lanes = bad[0], mask_of(bad)
+            detail = receiver.text(worst)
+            if len(bad) > 1:
+                detail = f"lane {worst}: {detail}"
+            every = self.config.all_lanes
+            reason = Reason.on(DownReason.BER_TOO_HIGH, lanes, every, detail, worst)
+            self._trouble(lanes, reason)
         self._improved()
         self._try_pass()
 

@@ -9,7 +9,7 @@ both ends agree on first.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from accelhw.link import patience
 from accelhw.link.core import RECOVERIES_MAX, Core
@@ -31,6 +31,7 @@ from accelhw.model.link import MODES, DownReason, LinkState, Reason
 from accelhw.wire.training import TrainingMessage
 
 WIDENS = "its dropped lanes are good again"
+NO_COMMON = "no common lane"
 
 
 @dataclass(slots=True)
@@ -69,7 +70,7 @@ class Upkeep(Core):
 
     def _why_not_whole(self, narrow: bool) -> Reason:
         if self.dropped:
-            return self.dropped[min(self.dropped)]
+            return self.lanes.verdict()
         if narrow and self.lanes.lasers_out:
             return self.lanes.laser_fault()
         return self._noise or Reason()
@@ -188,21 +189,21 @@ class Upkeep(Core):
 
     def _on_light_while_up(self, lit: int, locked: int) -> None:
         gone = self.rx_lanes & ~(lit & locked)
-        lane = next(lanes_of(gone), None)
-        if lane is None:
+        if not gone:
             self._try_resume()
             return
-        code = DownReason.CDR_NO_LOCK if lit >> lane & 1 else DownReason.SIGNAL_LOST
+        reason = self.lanes.lost(gone)
         if not self.lanes.good & lit:
-            self._fall(Reason(code, lane))
+            self._fall(reason)
         elif self.phase is Phase.ACTIVE:
-            self._trouble(gone, Reason(code, lane))
+            self._trouble(gone, reason)
         else:
-            self.lanes.troubled(gone & ~self.lanes.on_trial & self.lanes.good, code, self._now)
+            fresh = gone & ~self.lanes.on_trial & self.lanes.good
+            self.lanes.troubled(fresh, reason.code, self._now)
             if self.lanes.good:
                 self._try_resume()
             else:
-                self._fall(Reason(code, lane))
+                self._fall(reason)
 
     def _recover(self, number: int, reason: Reason) -> None:
         """Begin a recovery, or start the present one over: what was said of it is not true now."""
@@ -212,7 +213,7 @@ class Upkeep(Core):
         if self.phase is Phase.ACTIVE:
             self._recovering_since = self._now
             self._move(Step.TROUBLED, reason)
-            self._say(f"recovers: {reason.code.name}", reason.lane)
+            self._say_why("recovers", reason)
         self._since = self._now
         self._beats = 0
         self._beat()
@@ -233,7 +234,7 @@ class Upkeep(Core):
         if self._agreed(peer).width:
             self._move(Step.PASSED)
         else:
-            self._fall(Reason(DownReason.RECOVERY_TIMEOUT, self.reason.lane, "no common lane"))
+            self._fall(replace(self.reason, code=DownReason.RECOVERY_TIMEOUT, detail=NO_COMMON))
 
     def _again(self) -> None:
         if self._recovery < RECOVERIES_MAX:
@@ -280,11 +281,12 @@ class Upkeep(Core):
             if faults:
                 self._try_resume()
         if self.phase is Phase.RECOVERY and self._now >= self._give_up_at:
-            lane_or_none = next(lanes_of(self._missing()), self.reason.lane)
+            lanes = self._missing() or self.reason.blamed
             detail = f"it waited {in_all / 1e6:.0f} ms after {self.reason.code.name}"
-            if lane_or_none is not None and (fault := faults.get(lane_or_none)):
+            if fault := faults.get(next(lanes_of(lanes), -1)):
                 detail += f"; {fault.detail}"
-            self._fall(Reason(DownReason.RECOVERY_TIMEOUT, lane_or_none, detail))
+            every = self.config.all_lanes
+            self._fall(Reason.on(DownReason.RECOVERY_TIMEOUT, lanes, every, detail))
 
     # ---- falling ---------------------------------------------------------------------------------
 
@@ -311,7 +313,7 @@ class Upkeep(Core):
         """The reason of the fall was told with it; what holds the link from now on is another."""
         first = self.reason
         detail = f"down {self._damping.falls} times of late, last for {first.code.name}"
-        self.reason = Reason(DownReason.FLAPPING, first.lane, detail)
+        self.reason = replace(first, code=DownReason.FLAPPING, detail=detail)
 
     # ---- what the far end says -------------------------------------------------------------------
 

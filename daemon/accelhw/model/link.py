@@ -89,7 +89,7 @@ NEXT_ACTION: dict[DownReason, str] = {
     DownReason.PEER_DOWN: (
         "the far end is switched off, or its card is reset; accelctl link up on its port"
     ),
-    DownReason.SIGNAL_LOST: "check the far card, the fibre and its connectors",
+    DownReason.SIGNAL_LOST: "check that the far card is on, then the fibre and its connectors",
     DownReason.ALIGN_LOST: "none: it trains again; if it returns, the cable was changed or is bad",
     DownReason.REPLAY_EXHAUSTED: "frames do not arrive; look at lane BER and interface drops",
     DownReason.INTERFACE_DOWN: "the carrying interface is down: ip link set {interface} up",
@@ -107,16 +107,79 @@ NEXT_ACTION: dict[DownReason, str] = {
 }
 
 
+# Where some lanes only are to blame, and that takes another action than all of them at once.
+LANE_ACTION: dict[DownReason, str] = {
+    DownReason.SIGNAL_LOST: (
+        "check {lanes}: clean its connector, look at the far laser; accelctl lane list {port}"
+    ),
+}
+
+
 @dataclass(frozen=True, slots=True)
 class Reason:
-    """A reason with the lane it names, if one is to blame."""
+    """A reason with the lanes it names, if any are to blame."""
 
     code: DownReason = DownReason.NONE
-    lane: int | None = None
+    lane: int | None = None  # the only one, or the first of several; None where it is all of them
     detail: str = ""
+    lanes: int = 0  # a mask: all that it is about, where that is more than `lane`
+    whole: bool = False  # all lanes of the port: what they share is to blame
+
+    @classmethod
+    def on(
+        cls, code: DownReason, lanes: int, of: int, detail: str = "", first: int | None = None
+    ) -> Reason:
+        """About a mask of lanes, out of the mask of the port's; `first` is the one to name first,
+        else the lowest."""
+        if not lanes:
+            return cls(code, None, detail)
+        if first is None:
+            first = (lanes & -lanes).bit_length() - 1
+        several, whole = lanes.bit_count() > 1, lanes == of
+        lane = None if several and whole else first
+        return cls(code, lane, detail, lanes if several else 0, whole)
+
+    @property
+    def blamed(self) -> int:
+        """All lanes that it is about, as a mask."""
+        return self.lanes or (0 if self.lane is None else 1 << self.lane)
+
+    @property
+    def where(self) -> str:
+        """ "lane 3", "lanes 0-2, 5", "all 8 lanes"; nothing where no lane is to blame."""
+        return lanes_text(self.blamed, self.whole)
+
+    def __str__(self) -> str:
+        return f"{self.code.name} on {self.where}" if self.blamed else self.code.name
 
     def next_action(self, port: str, interface: str = "") -> str:
-        return NEXT_ACTION[self.code].format(port=port, interface=interface or "IFACE")
+        texts = NEXT_ACTION
+        if self.blamed and not self.whole and self.code in LANE_ACTION:
+            texts = LANE_ACTION
+        return texts[self.code].format(port=port, interface=interface or "IFACE", lanes=self.where)
+
+
+def lanes_text(lanes: int, whole: bool = False) -> str:
+    """A mask of lanes in few words: "lane 3", "lanes 0-2, 5", "all 8 lanes" where it is `whole`."""
+    count = lanes.bit_count()
+    if count < 2:
+        return f"lane {lanes.bit_length() - 1}" if count else ""
+    return f"all {count} lanes" if whole else f"lanes {ranges(lanes)}"
+
+
+def ranges(lanes: int) -> str:
+    """A mask as "0-2, 5"; no more than two in a row stand for themselves."""
+    runs: list[list[int]] = []
+    for lane in range(lanes.bit_length()):
+        if not lanes >> lane & 1:
+            continue
+        if runs and runs[-1][-1] == lane - 1:
+            runs[-1].append(lane)
+        else:
+            runs.append([lane])
+    return ", ".join(
+        f"{run[0]}-{run[-1]}" if len(run) > 2 else ", ".join(map(str, run)) for run in runs
+    )
 
 
 FECS = ("none", "kr4", "kp4")  # weakest first

@@ -28,14 +28,16 @@ LINK_STATE_DEGRADED: LinkState
 LINK_STATE_FAILED: LinkState
 
 class LinkReason(_message.Message):
-    __slots__ = ("code", "lane", "next_action")
+    __slots__ = ("code", "lane", "next_action", "lanes")
     CODE_FIELD_NUMBER: _ClassVar[int]
     LANE_FIELD_NUMBER: _ClassVar[int]
     NEXT_ACTION_FIELD_NUMBER: _ClassVar[int]
+    LANES_FIELD_NUMBER: _ClassVar[int]
     code: str
     lane: int
     next_action: str
-    def __init__(self, code: _Optional[str] = ..., lane: _Optional[int] = ..., next_action: _Optional[str] = ...) -> None: ...
+    lanes: _containers.RepeatedScalarFieldContainer[int]
+    def __init__(self, code: _Optional[str] = ..., lane: _Optional[int] = ..., next_action: _Optional[str] = ..., lanes: _Optional[_Iterable[int]] = ...) -> None: ...
 
 class Fibre(_message.Message):
     __slots__ = ("name", "transport", "length_m", "loss_db", "mtu_bytes", "interface", "netns")

@@ -88,9 +88,11 @@ class Rack:
     ) -> None:
         row = self.rows[at]
         row["state"], row["reason"], row["reason_lane"] = state, reason, lane
+        dark = reason in (DownReason.SIGNAL_LOST, DownReason.NO_SIGNAL)
+        row["reason_lanes"] = (1 << LANES) - 1 if dark else 0
         row["width"] = 0
         self.lanes[at]["used"] = 0
-        if reason in (DownReason.SIGNAL_LOST, DownReason.NO_SIGNAL):
+        if dark:
             self.dark(at)
 
     def dark(self, at: str, *lanes: int) -> None:

@@ -58,7 +58,7 @@ def test_the_end_that_blames_its_peer_leaves_the_word_to_it(rack: Rack) -> None:
     rack.down("card1/oe0", DownReason.CDR_NO_LOCK, LinkState.FAILED, lane=3)
     report = rack.pass_s(RETRAIN_S + 1)
     assert named(report) == [("CRITICAL", "CDR_NO_LOCK", "card1/oe0")]
-    assert "lane3" in of_link(report, "card1/oe0").reasons[0].text
+    assert ", lane 3;" in of_link(report, "card1/oe0").reasons[0].text
 
 
 def test_a_lost_card_hides_its_links_and_those_that_end_on_it(rack: Rack) -> None:

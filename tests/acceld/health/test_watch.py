@@ -88,7 +88,9 @@ def test_the_event_has_the_cause_and_what_to_do(watched: Watched) -> None:
     assert link[3].startswith("link card0/oe0 is CRITICAL: SEEKING: the light of a link")
     assert link[4]["reason"] == "SIGNAL_LOST"
     assert link[4]["cause"] == "card0/oe0"
-    assert link[4]["next_action"] == "check the far card, the fibre and its connectors"
+    assert link[4]["next_action"] == (
+        "check that the far card is on, then the fibre and its connectors"
+    )
     assert link[4]["before"] == "HEALTHY"
 
 

@@ -8,7 +8,7 @@ import grpc
 import pytest
 
 from accel.v1 import health_pb2
-from accelhw.model.link import DownReason, LinkState
+from accelhw.model.link import NEXT_ACTION, DownReason, LinkState
 
 from ..conftest import Daemon, refusal, until
 from ..fake_hardware import FakeHardware
@@ -79,5 +79,5 @@ async def test_a_link_that_went_down_says_so_at_once_and_is_given_its_time(
         one = await stream.read()
     assert one.state == health_pb2.HEALTH_STATE_TRAINING
     assert one.reasons[0].code == "SIGNAL_LOST"
-    assert one.reasons[0].next_action == "check the far card, the fibre and its connectors"
+    assert one.reasons[0].next_action == NEXT_ACTION[DownReason.SIGNAL_LOST]
     stream.cancel()

@@ -13,6 +13,7 @@ import crc32c
 import pytest
 
 from accel.v1 import memory_pb2
+from acceld.host.hbm import Hbm
 from acceld.host.operations import RANDOM_BLOCK_BYTES, random_block
 from accelhw.interface.messages import Completion, RegisterWindow, UnregisterWindow
 
@@ -73,6 +74,28 @@ async def test_a_random_fill_is_told_by_its_seed_alone(daemon: Daemon) -> None:
     assert await daemon.read(WEIGHTS, 0, 100) == bytes(100)
 
 
+async def test_memory_is_prepared_for_what_is_written_and_not_beyond(
+    daemon: Daemon, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    region = await daemon.region("card0", "weights", 12 * MIB)
+    assert region.address % (2 * MIB) == 0
+    asked: list[tuple[int, ...]] = []
+
+    def prepare(self: Hbm, *limits: int) -> None:
+        asked.append(tuple(limit - region.address for limit in limits))
+
+    monkeypatch.setattr(Hbm, "prepare", prepare)
+    request = memory_pb2.FillRegionRequest(name=WEIGHTS, offset=MIB, length=9 * MIB, byte=1)
+    async for _ in daemon.memory.FillRegion(request):
+        pass
+    steps = [(1, 5), (5, 9), (9, 10)]
+    assert asked == [(start * MIB, end * MIB, MIB, 10 * MIB) for start, end in steps]
+    asked.clear()
+    await daemon.write(WEIGHTS, b"x" * 1000)
+    assert (asked[0][0], asked[-1][1]) == (0, 1000)
+    assert {limits[2:] for limits in asked} == {(0, 1000)}
+
+
 async def test_a_cancelled_fill_stops_and_lets_the_region_go(daemon: Daemon) -> None:
     await daemon.region("card0", "weights", GIB)
     call = daemon.memory.FillRegion(memory_pb2.FillRegionRequest(name=WEIGHTS, random_seed=1))
@@ -113,6 +136,22 @@ async def test_a_fixed_address_and_alignment_are_kept(daemon: Daemon) -> None:
     )
     assert top.address == 80 * GIB - 4096
     assert (aligned.address % (2 * MIB), aligned.size_bytes) == (0, 5000)
+
+
+async def test_a_large_region_lies_on_huge_pages_where_there_is_room(daemon: Daemon) -> None:
+    small = await daemon.region("card0", "small", 4096)
+    large = await daemon.region("card0", "large", 2 * MIB)
+    assert (small.address, large.address) == (0, 2 * MIB)
+    between = await daemon.region("card0", "between", 2 * MIB - 4096)
+    assert between.address == 4096
+
+
+async def test_a_large_region_lies_anywhere_rather_than_nowhere(daemon: Daemon) -> None:
+    allocator = daemon.host.regions._allocators["card0"]
+    allocator.allocate_at(0, 4096)
+    allocator.allocate_at(3 * MIB, 80 * GIB - 3 * MIB)
+    large = await daemon.region("card0", "large", 2 * MIB)
+    assert large.address == 4096
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 import grpc
@@ -321,6 +322,17 @@ async def test_events_are_listed_both_ways(hardware: FakeHardware, daemon: Daemo
     assert await all_pages() == list(range(1, newest + 1))
     assert await all_pages(descending=True) == list(range(newest, 0, -1))
     assert len(await all_pages(subject="card0", min_severity=2)) == 5
+
+
+async def test_the_log_does_not_wait_for_hardware_that_is_slow_to_hear_what_is_kept(
+    hardware: FakeHardware, daemon: Daemon
+) -> None:
+    hardware.gate = asyncio.Event()
+    for n in range(3):
+        hardware.emit("DIAG_ENDED", "card0/oe0", n=n)
+        await until(lambda n=n: n in [e.detail.get("n") for e in daemon.host.events.list()])
+    hardware.gate.set()
+    await until(lambda: hardware.acknowledged == len(hardware.journal))
 
 
 async def test_an_event_names_its_reason_who_is_to_blame_and_the_far_end(

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import asyncio
 import random
+import threading
+from collections.abc import Sequence
 
 import crc32c
 import pytest
 from google.protobuf.duration_pb2 import Duration
 
-from accel.v1 import memory_pb2, transfer_pb2
+from accel.v1 import event_pb2, host_pb2, memory_pb2, transfer_pb2
+from acceld.records import NewEvent, StoredEvent
 from accelhw.interface.messages import AcknowledgeTransfer, Completion, StartTransfer
 from accelhw.model.transfer import TransferError
 
-from ..conftest import Daemon, refusal, until
+from ..conftest import WAIT_S, Daemon, refusal, until
 from ..fake_hardware import FakeHardware
 
 MIB = 1 << 20
@@ -73,6 +76,30 @@ async def test_the_end_is_acknowledged_after_it_is_kept(
     await until(lambda: any(isinstance(c, AcknowledgeTransfer) for c in hardware.commands))
     assert pair.host.store.transfer(started.name.removeprefix("transfers/"))
     assert not hardware.transfers
+
+
+async def test_a_list_of_events_tells_all_that_another_answer_shows(
+    hardware: FakeHardware, pair: Daemon, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The link went down before the transfer ended: who sees the end finds the event, however long
+    the disk takes to keep it."""
+    hardware.hold_transfers = True
+    started = await copy(pair)
+    disk, append = threading.Event(), pair.host.store.append_events
+
+    def slowly(events: Sequence[NewEvent]) -> list[StoredEvent]:
+        assert disk.wait(WAIT_S)
+        return append(events)
+
+    monkeypatch.setattr(pair.host.store, "append_events", slowly)
+    hardware.emit("LINK_DOWN", "card0/oe0")
+    hardware.finish(started.name.removeprefix("transfers/"))
+    assert (await end_of(pair, started.name)).state == DONE
+    listing = pair.events.ListEvents(event_pb2.ListEventsRequest(subject="card0/oe0"))
+    await pair.hosts.GetHost(host_pb2.GetHostRequest())  # By now it has the other call too.
+    assert not listing.done()
+    disk.set()
+    assert [event.kind for event in (await listing).events] == ["LINK_DOWN"]
 
 
 async def test_watchers_see_progress_and_the_end(hardware: FakeHardware, pair: Daemon) -> None:

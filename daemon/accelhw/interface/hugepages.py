@@ -1,0 +1,133 @@
+"""HBM on huge pages, where the kernel gives them: a copy then misses the TLB far less.
+
+`madvise(MADV_COLLAPSE)` (Linux 6.1) needs neither rights nor settings, but a mapping whose address
+lies like its offset in the file, modulo the size of a huge page, and a page that is there already.
+Where anything is missing (an old kernel, a filter of system calls, free huge pages), the memory
+stays on small pages: nothing here raises for that, and nothing here changes a byte.
+
+The file itself remembers what was done: only extents that hold nothing yet are backed, all others
+are left as they are. So it does not matter which process writes first. The SDK stands alone and
+carries this very file, too.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import mmap
+import os
+import weakref
+from collections.abc import Callable, Iterator
+
+EXTENT_BYTES = 2 << 20  # a huge page where small ones have 4 KiB
+# At once. Each call of madvise first lets every CPU empty its lists of new pages, at times for
+# milliseconds on a busy machine, so less would cost more; a loop that waits should not wait longer.
+STEP_BYTES = 8 << 20
+
+_PROT_NONE = 0
+_MAP_FIXED, _MAP_NORESERVE = 0x10, 0x4000  # asm-generic/mman-common.h
+_MADV_POPULATE_READ, _MADV_COLLAPSE = 22, 25  # the same; since 5.14 and 6.1
+_MAP_FAILED = ctypes.c_void_p(-1).value
+
+_LIBC = ctypes.CDLL(None, use_errno=True)
+_LIBC.mmap.restype = ctypes.c_void_p
+_LIBC.mmap.argtypes = (
+    ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int, ctypes.c_int, ctypes.c_int, ctypes.c_long
+)  # fmt: skip
+_LIBC.munmap.argtypes = (ctypes.c_void_p, ctypes.c_size_t)
+_LIBC.madvise.argtypes = (ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int)
+
+Advise = Callable[[int, int, int], int]  # address, bytes, what: 0, or not
+
+
+def mapped(fd: int, size_bytes: int) -> memoryview:
+    """The whole file, shared and writable, where huge pages can be mapped as such.
+
+    It lasts as long as the view or a slice of it does. Raises OSError.
+    """
+    address = _map(fd, 0, size_bytes)
+    array = (ctypes.c_char * size_bytes).from_address(address)
+    weakref.finalize(array, _LIBC.munmap, address, size_bytes).atexit = False
+    return memoryview(array).cast("B")
+
+
+def prepare(
+    fd: int, start: int, end: int, low: int, high: int, *, advise: Advise = _LIBC.madvise
+) -> None:
+    """Bytes `start` to `end` are written next, and all of `low` to `high` in the end.
+
+    Backs empty extents that lie wholly in `low` to `high` with huge pages, of each step that the
+    bytes touch. Costs a system call where that is done already.
+    """
+    low, high = -(-low // EXTENT_BYTES) * EXTENT_BYTES, high // EXTENT_BYTES * EXTENT_BYTES
+    for step in range(start // STEP_BYTES * STEP_BYTES, end, STEP_BYTES):
+        first, last = max(step, low), min(step + STEP_BYTES, high)
+        look = max(first, start // EXTENT_BYTES * EXTENT_BYTES)
+        if look < last and _next_data(fd, look, last) > look:
+            for run_start, run_end in _empty(fd, first, last):
+                _back(fd, run_start, run_end, advise)
+
+
+def _empty(fd: int, start: int, end: int) -> Iterator[tuple[int, int]]:
+    """Runs of extents of the range that have no page at all."""
+    while start < end:
+        data = _next_data(fd, start, end)
+        run_end = data // EXTENT_BYTES * EXTENT_BYTES
+        if run_end > start:
+            yield start, run_end
+        start = run_end + EXTENT_BYTES
+
+
+def _next_data(fd: int, start: int, end: int) -> int:
+    """Where the first page from `start` on begins, `end` if none does before it."""
+    try:
+        return min(os.lseek(fd, start, os.SEEK_DATA), end)
+    except OSError:
+        return end  # ENXIO: none follows
+
+
+def _back(fd: int, start: int, end: int, advise: Advise) -> None:
+    """A mapping of a moment, so that no process is charged for bytes that it does not use."""
+    try:
+        address = _map(fd, start, end - start)
+    except OSError:
+        return
+    try:
+        for extent in range(address, address + end - start, EXTENT_BYTES):
+            # One page to begin with. A read, for others may be writing; and not by our own hand,
+            # for a page that cannot be had would end the process.
+            if advise(extent, mmap.PAGESIZE, _MADV_POPULATE_READ):
+                return
+        advise(address, end - start, _MADV_COLLAPSE)
+    finally:
+        _LIBC.munmap(address, end - start)
+
+
+def _map(fd: int, offset: int, length: int) -> int:
+    """Address of a new shared mapping, aligned as its offset (of whole extents). Raises OSError."""
+    around = length + EXTENT_BYTES
+    private = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | _MAP_NORESERVE
+    reserved = _checked(_LIBC.mmap(None, around, _PROT_NONE, private, -1, 0))
+    address = -(-reserved // EXTENT_BYTES) * EXTENT_BYTES
+    end = address + -(-length // mmap.PAGESIZE) * mmap.PAGESIZE
+    try:
+        _checked(
+            _LIBC.mmap(
+                address, length, mmap.PROT_READ | mmap.PROT_WRITE, mmap.MAP_SHARED | _MAP_FIXED,
+                fd, offset,
+            )
+        )  # fmt: skip
+    except OSError:
+        _LIBC.munmap(reserved, around)
+        raise
+    if address > reserved:
+        _LIBC.munmap(reserved, address - reserved)
+    if reserved + around > end:
+        _LIBC.munmap(end, reserved + around - end)
+    return address
+
+
+def _checked(address: int | None) -> int:
+    if address is None or address == _MAP_FAILED:
+        number = ctypes.get_errno()
+        raise OSError(number, os.strerror(number))
+    return address

@@ -1,0 +1,203 @@
+"""Huge pages behind HBM: a matter of speed alone. No byte changes, nothing else is backed."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import accel.hugepages
+from accelhw.interface import hugepages
+from accelhw.interface.hugepages import EXTENT_BYTES, STEP_BYTES, mapped, prepare
+
+SIZE = 3 * STEP_BYTES
+PAGE = 4096
+POPULATE, COLLAPSE = 22, 25
+
+
+@pytest.fixture
+def fd() -> Iterator[int]:
+    fd = os.memfd_create("hbm")
+    os.ftruncate(fd, SIZE)
+    yield fd
+    os.close(fd)
+
+
+class Advice:
+    """Stands for madvise: what was asked for, in bytes; `refuse` is what the kernel cannot do."""
+
+    def __init__(self, refuse: int | None = None) -> None:
+        self.asked: list[tuple[int, int]] = []  # what, length
+        self._refuse = refuse
+
+    def __call__(self, address: int, length: int, what: int) -> int:
+        self.asked.append((what, length))
+        if what == self._refuse:
+            return -1
+        if what == POPULATE:
+            ctypes.string_at(address, 1)
+        return 0
+
+    @property
+    def collapsed(self) -> list[int]:
+        return [length for what, length in self.asked if what == COLLAPSE]
+
+
+def backed_bytes(fd: int) -> int:
+    return os.fstat(fd).st_blocks * 512
+
+
+def holds_data(fd: int, at: int) -> bool:
+    try:
+        return os.lseek(fd, at, os.SEEK_DATA) == at
+    except OSError:
+        return False
+
+
+def mapped_huge_bytes(view: memoryview) -> int:
+    """How much of the mapping is on huge pages, as the kernel says."""
+    start = ctypes.addressof(ctypes.c_char.from_buffer(view))
+    ours, huge = False, 0
+    for line in Path("/proc/self/smaps").read_text().splitlines():
+        first = line.split()[0]
+        if "-" in first and not first.endswith(":"):
+            low, _, high = first.partition("-")
+            ours = int(low, 16) <= start < int(high, 16)
+        elif ours and first == "ShmemPmdMapped:":
+            huge = int(line.split()[1]) << 10
+    return huge
+
+
+def kernel_can() -> bool:
+    release = tuple(map(int, os.uname().release.split("-")[0].split(".")[:2]))
+    size = Path("/sys/kernel/mm/transparent_hugepage/hpage_pmd_size")
+    return release >= (6, 1) and size.exists() and int(size.read_text()) == EXTENT_BYTES
+
+
+def test_a_mapping_lies_as_its_file_does_and_lasts_as_long_as_a_slice_of_it(fd: int) -> None:
+    view = mapped(fd, SIZE - PAGE - 1)
+    assert len(view) == SIZE - PAGE - 1
+    assert ctypes.addressof(ctypes.c_char.from_buffer(view)) % EXTENT_BYTES == 0
+    os.pwrite(fd, b"there", PAGE)
+    piece = view[PAGE : PAGE + 5]
+    before = Path("/proc/self/maps").read_text().count("memfd:hbm")
+    del view
+    assert bytes(piece) == b"there"
+    piece[:] = b"here!"
+    assert os.pread(fd, 5, PAGE) == b"here!"
+    del piece
+    assert Path("/proc/self/maps").read_text().count("memfd:hbm") == before - 1
+
+
+def test_a_file_that_cannot_be_mapped_says_so(fd: int) -> None:
+    reader = os.open(f"/proc/self/fd/{fd}", os.O_RDONLY)
+    with pytest.raises(PermissionError):
+        mapped(reader, SIZE)
+    prepare(reader, 0, 1, 0, SIZE)  # and here it does not matter
+    assert backed_bytes(fd) == 0
+    os.close(reader)
+
+
+def test_pages_are_huge_where_the_kernel_can_and_small_where_it_cannot(fd: int) -> None:
+    prepare(fd, 0, 1, 0, SIZE)
+    view = mapped(fd, SIZE)
+    assert not any(view[at] for at in range(0, STEP_BYTES, EXTENT_BYTES))
+    huge = mapped_huge_bytes(view)
+    assert backed_bytes(fd) == huge + (STEP_BYTES - huge) // EXTENT_BYTES * PAGE
+    assert (huge > 0) == kernel_can()
+
+
+def test_only_whole_extents_of_the_range_are_backed(fd: int) -> None:
+    low, high = PAGE, STEP_BYTES - PAGE
+    prepare(fd, low, high, low, high)
+    assert not holds_data(fd, 0)
+    assert holds_data(fd, EXTENT_BYTES)
+    assert not holds_data(fd, STEP_BYTES - EXTENT_BYTES)
+    assert not holds_data(fd, STEP_BYTES)
+    prepare(fd, low, low + EXTENT_BYTES, low, low + EXTENT_BYTES)  # none lies in it wholly
+    assert not holds_data(fd, 0)
+
+
+def test_a_step_at_a_time_whatever_it_begins_with(fd: int) -> None:
+    advice = Advice()
+    prepare(fd, PAGE, 2 * PAGE, 0, SIZE, advise=advice)
+    assert advice.collapsed == [STEP_BYTES]
+    # Across the border, and from the end of the next one.
+    prepare(fd, STEP_BYTES - PAGE, STEP_BYTES + PAGE, 0, SIZE, advise=advice)
+    assert advice.collapsed == [STEP_BYTES, STEP_BYTES]
+    prepare(fd, SIZE - PAGE, SIZE, 0, SIZE - EXTENT_BYTES, advise=advice)
+    assert advice.collapsed == [STEP_BYTES, STEP_BYTES]
+    prepare(fd, SIZE - PAGE, SIZE, 0, SIZE, advise=advice)
+    assert advice.collapsed == [STEP_BYTES] * 3
+
+
+def test_what_holds_data_is_left_as_it_is(fd: int) -> None:
+    os.pwrite(fd, b"x", EXTENT_BYTES + PAGE)
+    advice = Advice()
+    prepare(fd, EXTENT_BYTES + PAGE, 2 * EXTENT_BYTES, 0, SIZE, advise=advice)
+    assert advice.collapsed == [EXTENT_BYTES, STEP_BYTES - 2 * EXTENT_BYTES]
+    before = len(advice.asked)
+    prepare(fd, 0, STEP_BYTES, 0, SIZE, advise=advice)
+    assert len(advice.asked) == before  # it is done, and stays so
+
+
+@pytest.mark.parametrize("refused", [POPULATE, COLLAPSE])
+def test_a_kernel_without_it_leaves_small_pages_and_is_asked_once(fd: int, refused: int) -> None:
+    advice = Advice(refused)
+    prepare(fd, 0, PAGE, 0, SIZE, advise=advice)
+    extents = STEP_BYTES // EXTENT_BYTES
+    if refused == POPULATE:  # no page to be had: it is the store that will tell
+        assert (advice.asked, backed_bytes(fd)) == ([(POPULATE, PAGE)], 0)
+        return
+    assert backed_bytes(fd) == extents * PAGE
+    os.pwrite(fd, b"first", 0)
+    prepare(fd, 0, PAGE, 0, SIZE, advise=advice)
+    assert len(advice.asked) == extents + 1
+    assert os.pread(fd, 6, 0) == b"first\0"
+
+
+def test_no_mapping_no_huge_pages(fd: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(fd: int, offset: int, length: int) -> int:
+        raise OSError("no address space")
+
+    monkeypatch.setattr(hugepages, "_map", refuse)
+    prepare(fd, 0, PAGE, 0, SIZE)
+    assert backed_bytes(fd) == 0
+
+
+def test_no_byte_of_anybody_who_writes_meanwhile_is_changed(fd: int) -> None:
+    view = mapped(fd, SIZE)
+    pages = SIZE // PAGE
+    barrier = threading.Barrier(3)
+
+    def page(number: int) -> bytes:
+        return number.to_bytes(4, "big") * (PAGE // 4)
+
+    def by_call() -> None:
+        barrier.wait()
+        for number in range(0, pages, 2):
+            os.pwrite(fd, page(number), number * PAGE)
+
+    def by_mapping() -> None:
+        barrier.wait()
+        for number in range(pages - 1, 0, -2):
+            view[number * PAGE : (number + 1) * PAGE] = page(number)
+
+    writers = [threading.Thread(target=each) for each in (by_call, by_mapping)]
+    for writer in writers:
+        writer.start()
+    barrier.wait()
+    for at in range(0, SIZE, EXTENT_BYTES):
+        hugepages._back(fd, at, at + EXTENT_BYTES, hugepages._LIBC.madvise)  # whatever it holds
+    for writer in writers:
+        writer.join()
+    assert view == b"".join(map(page, range(pages)))
+
+
+def test_the_sdk_carries_the_same_file() -> None:
+    ours, theirs = (Path(module.__file__ or "") for module in (hugepages, accel.hugepages))
+    assert ours.read_text() == theirs.read_text()
