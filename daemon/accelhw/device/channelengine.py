@@ -217,6 +217,7 @@ class ChannelEngine:
         self.told_here = isinstance(answer, Nowhere) and answer.here
         if not isinstance(answer, Lands) or not self.port.up:
             return None
+        sink.total_bytes = answer.total_bytes
         landing = _FarLanding(answer, sink, stream)
         self._landings.append(landing)
         return landing

@@ -221,7 +221,10 @@ class ChannelPort:
             return
         number = next(self._numbers)
         self._landings[number] = landing
-        self._line.tell(Lands(self.way, number, landing.base, landing.next, landing.end))
+        total_bytes = landing.sink.total_bytes
+        self._line.tell(
+            Lands(self.way, number, landing.base, landing.next, landing.end, total_bytes)
+        )
 
     def _count(self, word: Count) -> None:
         counters = self._counters

@@ -89,9 +89,10 @@ class Lands(Word, frozen=True):
     """Answer to AsksLanding: a chunk lands there, from its `start` on."""
 
     landing: int
-    base: int
+    base: int  # of the transfer in HBM
     start: int
     end: int
+    total_bytes: int  # of the transfer
 
 
 class Nowhere(Word, frozen=True):
