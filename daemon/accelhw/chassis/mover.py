@@ -243,13 +243,21 @@ def become_mover(
     close_all_but(keep)
     with contextlib.suppress(OSError):
         os.sched_setaffinity(0, {cpu})
-    if os.sched_getscheduler(0) == os.SCHED_OTHER:
-        # Each end runs until it must wait for the other, instead of at every frame.
-        with contextlib.suppress(OSError):
-            os.sched_setscheduler(0, os.SCHED_BATCH, os.sched_param(0))
+    give_way()
     with contextlib.suppress(ChannelClosed):
         Mover(sock, sockets, memories).run()
     return 0
+
+
+def give_way() -> None:
+    """Work in long strokes: each end until it must wait for the other, instead of at every frame;
+    but let the worker in at once, for others wait for what it says."""
+    policy, priority = os.sched_getscheduler(0), os.sched_getparam(0).sched_priority
+    with contextlib.suppress(OSError):
+        if policy == os.SCHED_OTHER:
+            os.sched_setscheduler(0, os.SCHED_BATCH, os.sched_param(0))
+        elif policy in (os.SCHED_FIFO, os.SCHED_RR) and priority > 1:
+            os.sched_setscheduler(0, policy, os.sched_param(priority - 1))
 
 
 def close_all_but(keep: Iterable[int]) -> None:
