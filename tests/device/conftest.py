@@ -11,6 +11,7 @@ import pytest
 from accelhw.device.dataport import DataPort
 from accelhw.device.dma import TransferEngine
 from accelhw.device.hbm import Hbm
+from accelhw.device.inbound import Asked
 from accelhw.interface.messages import StartTransfer, TransferInfo
 from accelhw.model.link import PeerId
 from accelhw.model.region import MemoryWindow
@@ -96,7 +97,12 @@ class World:
 
     def plug(self, card: Card, side: int) -> None:
         card.ports = [
-            DataPort(f"{card.name}/oe{n}", fibre[side], card.engine, lambda size: self.strike(size))
+            DataPort(
+                f"{card.name}/oe{n}",
+                fibre[side],
+                card.engine,
+                Asked(lambda size: self.strike(size)),
+            )
             for n, fibre in enumerate(self.fibres)
         ]
 

@@ -247,7 +247,7 @@ def test_codewords_that_frames_met_are_counted_once() -> None:
     facing.use(0xFF)
     facing.near.advance(facing.now)
     counters = facing.near.bank.counters
-    hit = sum(bool(facing.near.strike(9216)) for _ in range(40_000))
+    hit = sum(bool(facing.near.frames.strike(9216)) for _ in range(40_000))
     assert hit > 1
     before = int(counters.uncorrectable[0])
     facing.now += 1000  # no time for others
@@ -293,12 +293,12 @@ def test_fec_that_loses_its_lock_says_when_and_that_it_did() -> None:
 def test_a_clean_link_never_strikes() -> None:
     facing = Facing(narrow())
     facing.use(0b1111)
-    assert not any(facing.near.strike(65_000) for _ in range(10_000))
+    assert not any(facing.near.frames.strike(65_000) for _ in range(10_000))
 
 
 def test_a_link_without_lanes_never_strikes() -> None:
     facing = Facing(narrow(ber_floor=0.1))
-    assert not any(facing.near.strike(65_000) for _ in range(100))
+    assert not any(facing.near.frames.strike(65_000) for _ in range(100))
 
 
 @pytest.mark.parametrize("nbytes", [9000, 64])
@@ -309,7 +309,7 @@ def test_without_fec_bits_flip_as_often_as_the_ber_says(nbytes: int) -> None:
     frames = 4_000_000 // nbytes
     flips = 0
     for _ in range(frames):
-        struck = facing.near.strike(nbytes)
+        struck = facing.near.frames.strike(nbytes)
         assert all(0 <= bit < nbytes * 8 for bit in struck)
         assert list(struck) == sorted(set(struck))
         flips += len(struck)
@@ -322,7 +322,7 @@ def test_frames_are_lost_as_often_as_the_formula_says() -> None:
     ber, nbytes, frames = 1e-6, 9216, 20_000
     facing = Facing(narrow(ber_floor=ber))
     facing.use(0b1111)
-    lost = sum(bool(facing.near.strike(nbytes + fec.PREAMBLE_BYTES)) for _ in range(frames))
+    lost = sum(bool(facing.near.frames.strike(nbytes + fec.PREAMBLE_BYTES)) for _ in range(frames))
     expected = float(fec.frame_loss_without_fec(ber, nbytes)) * frames
     assert abs(lost - expected) < 5 * math.sqrt(expected)
 
@@ -332,7 +332,7 @@ def test_a_bad_lane_gets_its_errors_and_only_on_the_bits_it_carries() -> None:
     facing.use(0b1101)  # lanes 0, 2, 3 in turn
     loss = float(facing.near.margin_db[2]) + 4.0
     facing.lose(2, loss)
-    struck = [bit for _ in range(300) for bit in facing.near.strike(9000)]
+    struck = [bit for _ in range(300) for bit in facing.near.frames.strike(9000)]
     assert len(struck) > 100
     assert {bit // STRIPE_BITS % 3 for bit in struck} == {1}
     assert facing.near.errors.tolist() == [0, 0, len(struck), 0]
@@ -349,7 +349,7 @@ def test_flips_are_not_counted_twice() -> None:
     for _ in range(200):
         sent = 0
         while sent < per_beat:
-            facing.near.strike(60_000)
+            facing.near.frames.strike(60_000)
             sent += 60_000
         facing.now += SECOND // 1000
         facing.near.advance(facing.now)
@@ -366,7 +366,7 @@ def test_with_fec_only_lost_codewords_show_and_they_show_many_bits() -> None:
     hit = Counter()
     frames = 3000
     for _ in range(frames):
-        words = Counter(bit // fec.KP4.payload_bits for bit in facing.near.strike(nbytes))
+        words = Counter(bit // fec.KP4.payload_bits for bit in facing.near.frames.strike(nbytes))
         assert all(count >= 2 for count in words.values())
         hit.update(words.keys())
     # Two words of interleave and four of length; a word may be struck twice.
@@ -378,7 +378,7 @@ def test_with_fec_only_lost_codewords_show_and_they_show_many_bits() -> None:
 def test_a_codeword_that_can_be_corrected_reaches_no_frame() -> None:
     facing = Facing(narrow("dr8", lanes=8, ber_floor=1e-5))
     facing.use(0xFF)
-    assert not any(facing.near.strike(65_000) for _ in range(5000))
+    assert not any(facing.near.frames.strike(65_000) for _ in range(5000))
 
 
 @given(st.integers(1, 300), st.integers(0, 3))
@@ -393,5 +393,5 @@ def test_strikes_stay_inside_any_frame(nbytes: int, which: int) -> None:
     facing = Facing(profile)
     facing.use((1 << profile.lanes_per_oe) - 1)
     for _ in range(50):
-        struck = facing.near.strike(nbytes)
+        struck = facing.near.frames.strike(nbytes)
         assert all(0 <= bit < nbytes * 8 for bit in struck)

@@ -5,7 +5,16 @@ from __future__ import annotations
 from accelhw.device.sink import Sink
 
 CHUNK = 1 << 20
-A, B = object(), object()  # two ports
+
+
+class Port:
+    """As much of one as a sink needs."""
+
+    def void(self, landing: object) -> None:
+        pass
+
+
+A, B = Port(), Port()
 
 
 def sink() -> Sink:

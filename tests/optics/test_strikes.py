@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from accelhw.optics import burst, fec
-from accelhw.optics.strikes import WORD_BITS, Strikes
+from accelhw.optics.strikes import WORD_BITS, Aim, Strikes
 
 stats = pytest.importorskip("scipy.stats")
 CALM = (0.0, 0.0)
@@ -24,7 +24,8 @@ def strikes(
     seed: int = 1,
 ) -> Strikes:
     made = Strikes(np.random.Generator(np.random.PCG64(seed)))
-    made.aim(range(len(ber)), ber, bad or ber, chain, code, interleave)
+    name = next(name for name, known in fec.CODES.items() if known is code)
+    made.aim(Aim(tuple(range(len(ber))), tuple(ber), tuple(bad or ber), chain, name, interleave))
     return made
 
 
@@ -109,7 +110,7 @@ def test_a_fresh_aim_forgets_no_exposure() -> None:
     made = strikes([1e-9] * 4)
     for _ in range(10):
         made.strike(1000)
-        made.aim(range(4), [1e-9] * 4, [1e-9] * 4, CALM, None, 1)
+        made.aim(Aim((0, 1, 2, 3), (1e-9,) * 4, (1e-9,) * 4, CALM, "none", 1))
     assert made.take()[0] == pytest.approx(80_000)
-    made.aim((), (), (), CALM, None, 1)
+    made.aim(Aim((), (), (), CALM, "none", 1))
     assert made.strike(10**6) == ()

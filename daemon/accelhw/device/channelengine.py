@@ -126,9 +126,7 @@ class ChannelEngine:
         self._landings: list[_FarLanding] = []  # that have begun
         self._shown: tuple[int, ...] = (0,) * len(FIELDS)
         self._lost: list[bytes] = []
-        self.port = DataPort(
-            name, transport, self, strikes.strike, channel=number, streams=_Streams(self)
-        )
+        self.port = DataPort(name, transport, self, strikes, channel=number, streams=_Streams(self))
 
     # ---- for the worker ----
 

@@ -5,12 +5,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Protocol
 
 from accelhw.device.answers import Answers
 from accelhw.device.hbm import Hbm
-from accelhw.device.inbound import Inbound, Strike
+from accelhw.device.inbound import Clear, Inbound, Light
 from accelhw.device.outbound import Outbound
 from accelhw.device.portcounters import PortCounters
 from accelhw.device.push import Cut
@@ -52,10 +52,6 @@ class Engine(Protocol):
     def on_message(self, port: Way, message: TransferMessage, now_ns: int) -> None: ...
 
 
-def _no_strike(payload_bytes: int) -> Sequence[int]:
-    return ()
-
-
 def _alone() -> None:
     """No virtual channels here that could help."""
 
@@ -68,7 +64,7 @@ class DataPort:
     """A port's way for frames, or one virtual channel of it.
 
     The loop calls `receive` when the transport is readable, then `pump`.
-    `strike` is asked for each payload that lands: which bits the optics flipped in it.
+    `light` flips bits of the payloads that land.
     InterfaceDown from the transport passes through `receive`, `pump` and `on_deadline`.
     """
 
@@ -97,7 +93,7 @@ class DataPort:
         name: str,
         transport: Transport,
         engine: Engine,
-        strike: Strike = _no_strike,
+        light: Light | None = None,
         counters: PortCounters | None = None,
         channel: int = 0,
         streams: dict[int, Sink] | None = None,
@@ -120,7 +116,7 @@ class DataPort:
         self._answers = Answers(self.credit_frames)
         self._outbound = Outbound(self, transport, direct, engine, self._answers)
         self._inbound = Inbound(
-            self, transport, direct, engine, self._answers, self._outbound, strike,
+            self, transport, direct, engine, self._answers, self._outbound, light or Clear(),
             {} if streams is None else streams,
         )  # fmt: skip
 

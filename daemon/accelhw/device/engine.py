@@ -91,13 +91,12 @@ class OpticalEngine:
         self._inverted: Flags = np.zeros(self.lanes, bool)
         self._stripe = tuple(range(self.lanes))
         self._used_lanes: tuple[int, ...] = ()
-        self._frames = Strikes(frame_dice(seed, me.card, me.oe, 0))
-        self.strike: Callable[[int], Sequence[int]] = self._frames.strike
+        self.frames = Strikes(frame_dice(seed, me.card, me.oe, 0))
         # Of real frames that others take on this port's behalf: how often errors reach one, told
         # when it changes; and back, what they met.
         self.aim: Aim | None = None
         self.on_aim: list[Callable[[Aim], None]] = []
-        self.met = self._frames.met
+        self.met = self.frames.met
         self._lights_moves = NEVER
         self._carrier_lights: tuple[LaneLight, ...] = ()
         self._carrier_key: tuple[bytes, ...] | None = None
@@ -370,13 +369,13 @@ class OpticalEngine:
             FECS[int(counters.fec[self.port])],
             self.profile.lane.fec_interleave,
         )
-        self._frames.aim(self.aim)
+        self.frames.aim(self.aim)
         for tell in self.on_aim:
             tell(self.aim)
 
     def frames_met(self) -> tuple[float, int, Mapping[int, int]]:
         """Of the bank: exposure of real frames, lost codewords and flipped bits by lane."""
-        return self._frames.take()
+        return self.frames.take()
 
     @property
     def peer_lanes(self) -> tuple[int, ...]:

@@ -6,8 +6,9 @@ The kernel writes a payload where it belongs, the checksum reads it there; nothi
 from __future__ import annotations
 
 import errno
+import math
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from accelhw.device.answers import Answers
 from accelhw.device.outbound import Outbound
@@ -17,12 +18,12 @@ from accelhw.transport.base import Transport
 from accelhw.transport.direct import Direct, no_room
 from accelhw.wire.checksum import crc32c
 from accelhw.wire.frame import (
-    BARE_DATA,
-    BARE_WORD,
+    BARE_FLAGS_BITS,
     HEADER_BYTES,
     FrameFlag,
     Header,
     MalformedFrame,
+    bare_data,
     covered,
     unpack_bare,
 )
@@ -31,23 +32,56 @@ from accelhw.wire.message import Widen, decode_message
 if TYPE_CHECKING:
     from accelhw.device.dataport import DataPort, Engine
 
-Strike = Callable[[int], Sequence[int]]
 _ACK_NOW, _DROPPED = int(FrameFlag.ACK_NOW), int(FrameFlag.DROPPED)
 _UNBACKED = (errno.EFAULT, errno.ENOMEM)  # HBM has no page there, and the machine gives none
 
 
+class Light(Protocol):
+    """What the optics do to payloads. `accelhw.optics.strikes.Strikes` is one.
+
+    Each payload takes `fixed` and, for each byte, `per_byte` from `left`. While that stays above 0
+    nothing is flipped, and whoever takes frames may count down by himself; else `strike` tells.
+    """
+
+    left: float
+    fixed: float
+    per_byte: float
+
+    def strike(self, nbytes: int) -> Sequence[int]:
+        """The bits that are flipped in a payload of so many bytes."""
+
+
+class Asked:
+    """Light that is asked for each payload."""
+
+    def __init__(self, strike: Callable[[int], Sequence[int]]) -> None:
+        self.left = self.fixed = self.per_byte = 0.0
+        self.strike = strike
+
+
+class Clear:
+    """Light that flips nothing."""
+
+    def __init__(self) -> None:
+        self.left, self.fixed, self.per_byte = math.inf, 0.0, 0.0
+
+    def strike(self, nbytes: int) -> Sequence[int]:
+        return ()
+
+
 class Inbound:
-    """`strike` is asked for each payload that lands: which bits the optics flipped in it."""
+    """`light` is asked for each payload that lands: which bits the optics flipped in it."""
 
     __slots__ = (
         "_answers",
+        "_data_word",
         "_direct",
         "_engine",
         "_head",
         "_landing",
+        "_light",
         "_outbound",
         "_port",
-        "_strike",
         "_transport",
         "_view",
         "streams",
@@ -55,7 +89,7 @@ class Inbound:
 
     def __init__(
         self, port: DataPort, transport: Transport, direct: Direct, engine: Engine,
-        answers: Answers, outbound: Outbound, strike: Strike, streams: dict[int, Sink],
+        answers: Answers, outbound: Outbound, light: Light, streams: dict[int, Sink],
     ) -> None:  # fmt: skip
         self.streams = streams  # what the far end's stream numbers mean here
         self._port = port
@@ -64,7 +98,8 @@ class Inbound:
         self._engine = engine
         self._answers = answers
         self._outbound = outbound
-        self._strike = strike
+        self._light = light
+        self._data_word = bare_data(port.channel)
         self._view = engine.hbm.view
         self._head = memoryview(bytearray(HEADER_BYTES))
         self._landing: Landing | None = None  # the chunk that comes in now
@@ -99,10 +134,11 @@ class Inbound:
         This is the hot path of receiving: no header object and no call of ours per frame, and what
         a frame changes is written down once behind them all. A frame of another kind stays.
         """
-        direct, strike, retry = self._direct, self._strike, self._outbound.retry
+        direct, light, retry = self._direct, self._light, self._outbound.retry
         look, take, head, scratch = direct.look, direct.take, direct.head, self._head
         head_covered = head[covered]
         memory, epoch, base = self._view, self._port.epoch, landing.base
+        data, heard_ack = self._data_word, retry.base
         end, stream = landing.end, landing.stream
         offset, crc, expected = landing.next, landing.crc, self._answers.receiver.expected
         first, frames, length, answer_now = offset, 0, 0, 0
@@ -112,31 +148,35 @@ class Inbound:
             while frames < limit and offset < end:
                 frame_bytes = look()
                 (
-                    word, kind, _, flags, length, _, frame_epoch, sequence, ack, frame_stream,
-                    frame_offset, payload_crc, header_crc,
+                    word, length, _, frame_epoch, sequence, ack, frame_stream, frame_offset,
+                    payload_crc, header_crc,
                 ) = unpack_bare(head)  # fmt: skip
                 if (
                     sequence != expected
                     or frame_offset != offset
                     or frame_stream != stream
                     or frame_epoch != epoch
-                    or word != BARE_WORD
-                    or kind != BARE_DATA
+                    or word >> BARE_FLAGS_BITS != data
                     or frame_bytes != HEADER_BYTES + length
                     or offset + length > end
                     or not length
                     or crc32c(head_covered) != header_crc
                 ):
                     break
-                if ack != retry.base:
-                    self._outbound.acknowledged(ack, not flags & _DROPPED, now_ns)
+                if ack != heard_ack:
+                    self._outbound.acknowledged(ack, not word & _DROPPED, now_ns)
+                    heard_ack = retry.base
                     if landing.end != end:
                         break  # what it acknowledged ended this transfer
                 start = base + offset
                 place = memory[start : start + length]
                 take((scratch, place))
-                for bit in strike(length):
-                    place[bit >> 3] ^= 1 << (bit & 7)
+                left = light.left - light.fixed - length * light.per_byte
+                if left > 0.0:
+                    light.left = left
+                else:
+                    for bit in light.strike(length):
+                        place[bit >> 3] ^= 1 << (bit & 7)
                 crc_with = crc32c(place, crc)
                 if crc_with != payload_crc:
                     damaged = True
@@ -145,7 +185,7 @@ class Inbound:
                 offset += length
                 expected = (expected + 1) & SEQUENCE_MASK
                 frames += 1
-                answer_now |= flags
+                answer_now |= word
         except BlockingIOError:
             empty = True
         except OSError as error:
@@ -216,7 +256,7 @@ class Inbound:
         except OSError as error:
             self._on_fault(landing, error, now_ns)
             return True
-        for bit in self._strike(length):
+        for bit in self._light.strike(length):
             place[bit >> 3] ^= 1 << (bit & 7)
         crc = crc32c(place, landing.crc)
         if crc != payload_crc:
@@ -243,7 +283,7 @@ class Inbound:
         """Hear an expected MESSAGE; False if it came damaged."""
         payload = memoryview(bytearray(header.length))
         self._transport.receive_into((self._head, payload))
-        for bit in self._strike(header.length):
+        for bit in self._light.strike(header.length):
             payload[bit >> 3] ^= 1 << (bit & 7)
         if crc32c(payload) != header.payload_crc:
             return False

@@ -55,6 +55,7 @@ class Outbound:
         "_frame_bytes",
         "_limit",
         "_messages",
+        "_messages_out",
         "_port",
         "_transport",
         "_view",
@@ -80,6 +81,7 @@ class Outbound:
         self._limit = payload_limit(transport.mtu) // FRAME_ALIGNMENT * FRAME_ALIGNMENT
         self.turn_frames = max(1, min(TURN_BYTES // self._limit, TURN_FRAMES_MAX))
         self._messages: deque[bytes] = deque()
+        self._messages_out = 0  # in flight
         self.cut: Cut | None = None  # the chunk that is being sent
         self._frame_bytes = self._limit  # payload of the frames of the present cut
 
@@ -97,6 +99,7 @@ class Outbound:
         lost += self._messages
         self.retry.start(0)
         self._messages.clear()
+        self._messages_out = 0
         self.cut = None
         self.blocked = False
         return lost
@@ -136,6 +139,7 @@ class Outbound:
                 if not self._transmit(retry.next_sequence, fresh):
                     return False
                 self._messages.popleft()
+                self._messages_out += 1
                 retry.sent(fresh, now_ns)
                 budget -= 1
             elif self.cut is not None:
@@ -287,11 +291,20 @@ class Outbound:
         if count < 0:
             counters.malformed_frames += 1  # acknowledges what was never sent
             return
-        for record in retry.take_run(count):
-            cut = record[0]
-            if cut is not None:
-                cut.in_flight -= 1
-                cut.proved &= proved
-                if not cut.in_flight and cut.next == cut.end:
-                    self._engine.cut_arrived(cut, proved and cut.proved, now_ns)
+        taken = retry.take_run(count)
+        while taken:
+            cut, run = taken[0][0], 1
+            if taken[-1][0] is cut and not self._messages_out:
+                run = len(taken)  # nearly always: a stretch of one chunk, and no message in it
+            else:
+                while run < len(taken) and taken[run][0] is cut:
+                    run += 1
+            del taken[:run]
+            if cut is None:
+                self._messages_out -= run
+                continue
+            cut.in_flight -= run
+            cut.proved &= proved
+            if not cut.in_flight and cut.next == cut.end:
+                self._engine.cut_arrived(cut, cut.proved, now_ns)
         counters.in_flight_frames = len(retry.records)

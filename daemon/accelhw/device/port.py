@@ -125,7 +125,7 @@ class Port:
         self.optics = OpticalEngine(profile, fibre, me, seed, bank)
         self.counters = PortCounters()
         self.memory = memory
-        self.data = DataPort(str(port_id), transport, memory, self.optics.strike, self.counters)
+        self.data = DataPort(str(port_id), transport, memory, self.optics.frames, self.counters)
         self.channels = Channels(self.data, NoChannels())
         self.trainer = LinkTrainer(TrainerConfig.of(me, profile, self.data.credit_frames))
         self.admin_up = True

@@ -53,7 +53,11 @@ _QUIET = _Odds(0.0, np.zeros(0), np.zeros(0))
 
 
 class Strikes:
-    """One port's. Times do not matter here: only bits of frames pass by."""
+    """One port's. Times do not matter here: only bits of frames pass by.
+
+    `left` is the exposure to the next error or change of state; a frame takes `fixed`, and for
+    each byte `per_byte`, of it.
+    """
 
     def __init__(self, dice: np.random.Generator) -> None:
         self._dice = dice
@@ -62,8 +66,8 @@ class Strikes:
         self._even = self._bad = _QUIET
         self._enter = self._leave = 0.0  # of the burst state, per exposure
         self._in_burst = self._turns = False  # `_turns`: the next event is a change of state
-        self._left = self._mark = math.inf  # exposure to the next error or change of state
-        self._fixed, self._per_byte = 0.0, 8.0
+        self.left = self._mark = math.inf  # exposure to the next error or change of state
+        self.fixed, self.per_byte = 0.0, 8.0
         self._exposure = 0.0
         self.lost_words = 0  # since they were taken
         self.flips: dict[int, int] = {}  # by lane, likewise; only without FEC
@@ -74,8 +78,8 @@ class Strikes:
         self._lanes = at.lanes
         self._code = code = fec.CODES[at.code]
         words = 1.0 if code is not None else 1.0 / WORD_BITS
-        self._fixed = 0.0 if code is None else at.interleave + 1.0 / fec.BLOCKS_PER_CODEWORD
-        self._per_byte = 8.0 if code is None else 1.0 / (8.0 * fec.BLOCKS_PER_CODEWORD)
+        self.fixed = 0.0 if code is None else at.interleave + 1.0 / fec.BLOCKS_PER_CODEWORD
+        self.per_byte = 8.0 if code is None else 1.0 / (8.0 * fec.BLOCKS_PER_CODEWORD)
         self._even = self._odds(at.even_ber)
         self._enter = self._leave = 0.0
         if at.lanes and at.burst[0] > 0.0:
@@ -83,17 +87,17 @@ class Strikes:
             self._bad = self._odds(at.bad_ber)
         else:
             self._in_burst = False
-        self._left = self._mark = self._next()
+        self.left = self._mark = self._next()
 
     @property
     def exposure(self) -> float:
         """Bits (or codewords) of frames since it was taken last."""
-        return self._exposure + (0.0 if math.isinf(self._mark) else self._mark - self._left)
+        return self._exposure + (0.0 if math.isinf(self._mark) else self._mark - self.left)
 
     def take(self) -> tuple[float, int, dict[int, int]]:
         """Exposure, lost codewords and flipped bits by lane, since the last time."""
         taken = self.exposure, self.lost_words, self.flips
-        self._exposure, self._mark = 0.0, self._left
+        self._exposure, self._mark = 0.0, self.left
         self.lost_words, self.flips = 0, {}
         return taken
 
@@ -106,11 +110,11 @@ class Strikes:
 
     def strike(self, nbytes: int) -> Sequence[int]:
         """The bits that light flips in a received frame of so many bytes; nearly always none."""
-        left = self._left - self._fixed - nbytes * self._per_byte
+        left = self.left - self.fixed - nbytes * self.per_byte
         if left > 0.0:
-            self._left = left
+            self.left = left
             return ()
-        return self._struck(nbytes << 3, self._fixed + nbytes * self._per_byte)
+        return self._struck(nbytes << 3, self.fixed + nbytes * self.per_byte)
 
     # ---- rates ----
 
@@ -142,8 +146,8 @@ class Strikes:
     # ---- errors ----
 
     def _struck(self, bits: int, exposure: float) -> list[int]:
-        self._exposure += (0.0 if math.isinf(self._mark) else self._mark - self._left) + exposure
-        at = self._left
+        self._exposure += (0.0 if math.isinf(self._mark) else self._mark - self.left) + exposure
+        at = self.left
         flipped: dict[int, int] = {}  # position, lane
         while at < exposure:
             if self._turns:
@@ -155,7 +159,7 @@ class Strikes:
             at += self._next(with_errors=len(flipped) < FLIPS_MAX)
         if len(flipped) >= FLIPS_MAX:
             at = exposure + self._next()
-        self._left = self._mark = at - exposure
+        self.left = self._mark = at - exposure
         if self._code is None:
             for lane in flipped.values():
                 self.flips[lane] = self.flips.get(lane, 0) + 1

@@ -45,12 +45,12 @@ PLACE_AT = 28  # of sequence, ack, stream, offset and payload checksum
 assert _LAYOUT.size == HEADER_BYTES
 
 
-# The same header read without names, for the receive path's usual case: EtherType and magic as one
-# word, version and type as another, then lane, flags, length, credit, epoch, sequence, ack, stream,
-# offset, payload checksum, header checksum. `covered` is what the last is over.
-unpack_bare = struct.Struct("!12xIHBBHHIIIIQII").unpack_from
+# The same header read without names, for the receive path's usual case: one word of EtherType,
+# magic, version, type, lane and flags, then length, credit, epoch, sequence, ack, stream, offset,
+# payload checksum, header checksum. `covered` is what the last is over.
+unpack_bare = struct.Struct("!12xQHHIIIIQII").unpack_from
 covered = _COVERED
-BARE_WORD = ETHERTYPE << 16 | MAGIC
+BARE_FLAGS_BITS = CHANNEL_SHIFT  # of the word, without the channel
 
 
 class FrameType(IntEnum):
@@ -61,11 +61,16 @@ class FrameType(IntEnum):
     MESSAGE = 5  # a word between transfer engines; sequenced
 
 
-BARE_DATA = VERSION << 8 | FrameType.DATA
 _DATA = int(FrameType.DATA)
 # What differs from frame to frame in a run of DATA, for whoever packs it in a loop of their own.
 pack_checksum = _CHECKSUM.pack_into
 pack_place = struct.Struct("!IIIQI").pack_into
+
+
+def bare_data(channel: int) -> int:
+    """The word of every DATA frame of a channel, without its flags."""
+    word = (ETHERTYPE << 16 | MAGIC) << 16 | VERSION << 8 | FrameType.DATA
+    return word << 12 | NO_LANE << 4 | channel
 
 
 class FrameFlag(IntFlag):
