@@ -15,6 +15,7 @@ from __future__ import annotations
 import ctypes
 import mmap
 import os
+import time
 import weakref
 from collections.abc import Callable, Iterator
 
@@ -22,6 +23,12 @@ EXTENT_BYTES = 2 << 20  # a huge page where small ones have 4 KiB
 # At once. Each call of madvise first lets every CPU empty its lists of new pages, at times for
 # milliseconds on a busy machine, so less would cost more; a loop that waits should not wait longer.
 STEP_BYTES = 8 << 20
+# More than small pages would cost. So it is in a virtual machine whose host takes free memory back
+# (free page reporting) and must find it again, 4 KiB at a time; small pages are seldom taken away.
+SLOW_NS = 2_000_000  # for an extent
+PAUSE = (
+    16  # times what slow pages took, until they are tried again: a sixteenth of the time at most
+)
 
 _PROT_NONE = 0
 _MAP_FIXED, _MAP_NORESERVE = 0x10, 0x4000  # asm-generic/mman-common.h
@@ -50,56 +57,77 @@ def mapped(fd: int, size_bytes: int) -> memoryview:
     return memoryview(array).cast("B")
 
 
-def prepare(
-    fd: int, start: int, end: int, low: int, high: int, *, advise: Advise = _LIBC.madvise
-) -> None:
-    """Bytes `start` to `end` are written next, and all of `low` to `high` in the end.
+class HugePages:
+    """Of one file, which stays the caller's. Threads may share it."""
 
-    Backs empty extents that lie wholly in `low` to `high` with huge pages, of each step that the
-    bytes touch. Costs a system call where that is done already.
-    """
-    low, high = -(-low // EXTENT_BYTES) * EXTENT_BYTES, high // EXTENT_BYTES * EXTENT_BYTES
-    for step in range(start // STEP_BYTES * STEP_BYTES, end, STEP_BYTES):
-        first, last = max(step, low), min(step + STEP_BYTES, high)
-        look = max(first, start // EXTENT_BYTES * EXTENT_BYTES)
-        if look < last and _next_data(fd, look, last) > look:
-            for run_start, run_end in _empty(fd, first, last):
-                _back(fd, run_start, run_end, advise)
+    __slots__ = ("_advise", "_fd", "_now_ns", "_resume_ns")
 
+    def __init__(
+        self,
+        fd: int,
+        *,
+        advise: Advise = _LIBC.madvise,
+        now_ns: Callable[[], int] = time.monotonic_ns,
+    ) -> None:
+        self._fd = fd
+        self._advise = advise
+        self._now_ns = now_ns
+        self._resume_ns = 0
 
-def _empty(fd: int, start: int, end: int) -> Iterator[tuple[int, int]]:
-    """Runs of extents of the range that have no page at all."""
-    while start < end:
-        data = _next_data(fd, start, end)
-        run_end = data // EXTENT_BYTES * EXTENT_BYTES
-        if run_end > start:
-            yield start, run_end
-        start = run_end + EXTENT_BYTES
+    def prepare(self, start: int, end: int, low: int, high: int) -> None:
+        """Bytes `start` to `end` are written next, and all of `low` to `high` in the end.
 
-
-def _next_data(fd: int, start: int, end: int) -> int:
-    """Where the first page from `start` on begins, `end` if none does before it."""
-    try:
-        return min(os.lseek(fd, start, os.SEEK_DATA), end)
-    except OSError:
-        return end  # ENXIO: none follows
-
-
-def _back(fd: int, start: int, end: int, advise: Advise) -> None:
-    """A mapping of a moment, so that no process is charged for bytes that it does not use."""
-    try:
-        address = _map(fd, start, end - start)
-    except OSError:
-        return
-    try:
-        for extent in range(address, address + end - start, EXTENT_BYTES):
-            # One page to begin with. A read, for others may be writing; and not by our own hand,
-            # for a page that cannot be had would end the process.
-            if advise(extent, mmap.PAGESIZE, _MADV_POPULATE_READ):
+        Backs empty extents that lie wholly in `low` to `high`, of each step that the bytes touch.
+        Costs a system call where that is done already.
+        """
+        low, high = -(-low // EXTENT_BYTES) * EXTENT_BYTES, high // EXTENT_BYTES * EXTENT_BYTES
+        for step in range(start // STEP_BYTES * STEP_BYTES, end, STEP_BYTES):
+            first, last = max(step, low), min(step + STEP_BYTES, high)
+            look = max(first, start // EXTENT_BYTES * EXTENT_BYTES)
+            if look >= last or self._next_data(look, last) == look:
+                continue
+            began_ns = self._now_ns()
+            if began_ns < self._resume_ns:
                 return
-        advise(address, end - start, _MADV_COLLAPSE)
-    finally:
-        _LIBC.munmap(address, end - start)
+            extents = sum(self._back(*run) for run in self._empty(first, last))
+            took_ns = self._now_ns() - began_ns
+            if took_ns > extents * SLOW_NS:
+                self._resume_ns = began_ns + took_ns * (1 + PAUSE)
+
+    def _empty(self, start: int, end: int) -> Iterator[tuple[int, int]]:
+        """Runs of extents of the range that have no page at all."""
+        while start < end:
+            data = self._next_data(start, end)
+            run_end = data // EXTENT_BYTES * EXTENT_BYTES
+            if run_end > start:
+                yield start, run_end
+            start = run_end + EXTENT_BYTES
+
+    def _next_data(self, start: int, end: int) -> int:
+        """Where the first page from `start` on begins, `end` if none does before it."""
+        try:
+            return min(os.lseek(self._fd, start, os.SEEK_DATA), end)
+        except OSError:
+            return end  # ENXIO: none follows
+
+    def _back(self, start: int, end: int) -> int:
+        """How many extents were tried. The mapping is of a moment, so that no process is charged
+        for bytes that it does not use."""
+        length = end - start
+        try:
+            address = _map(self._fd, start, length)
+        except OSError:
+            return 0
+        try:
+            for extent in range(address, address + length, EXTENT_BYTES):
+                # One page to begin with. A read, for others may be writing; and not by our own
+                # hand, for a page that cannot be had would end the process.
+                if self._advise(extent, mmap.PAGESIZE, _MADV_POPULATE_READ):
+                    return 0
+            self._advise(address, length, _MADV_COLLAPSE)
+            return length // EXTENT_BYTES
+        finally:
+            _LIBC.munmap(address, length)
 
 
 def _map(fd: int, offset: int, length: int) -> int:

@@ -12,7 +12,14 @@ import pytest
 
 import accel.hugepages
 from accelhw.interface import hugepages
-from accelhw.interface.hugepages import EXTENT_BYTES, STEP_BYTES, mapped, prepare
+from accelhw.interface.hugepages import (
+    EXTENT_BYTES,
+    PAUSE,
+    SLOW_NS,
+    STEP_BYTES,
+    HugePages,
+    mapped,
+)
 
 SIZE = 3 * STEP_BYTES
 PAGE = 4096
@@ -97,13 +104,13 @@ def test_a_file_that_cannot_be_mapped_says_so(fd: int) -> None:
     reader = os.open(f"/proc/self/fd/{fd}", os.O_RDONLY)
     with pytest.raises(PermissionError):
         mapped(reader, SIZE)
-    prepare(reader, 0, 1, 0, SIZE)  # and here it does not matter
+    HugePages(reader).prepare(0, 1, 0, SIZE)  # and here it does not matter
     assert backed_bytes(fd) == 0
     os.close(reader)
 
 
 def test_pages_are_huge_where_the_kernel_can_and_small_where_it_cannot(fd: int) -> None:
-    prepare(fd, 0, 1, 0, SIZE)
+    HugePages(fd).prepare(0, 1, 0, SIZE)
     view = mapped(fd, SIZE)
     assert not any(view[at] for at in range(0, STEP_BYTES, EXTENT_BYTES))
     huge = mapped_huge_bytes(view)
@@ -113,51 +120,86 @@ def test_pages_are_huge_where_the_kernel_can_and_small_where_it_cannot(fd: int) 
 
 def test_only_whole_extents_of_the_range_are_backed(fd: int) -> None:
     low, high = PAGE, STEP_BYTES - PAGE
-    prepare(fd, low, high, low, high)
+    HugePages(fd).prepare(low, high, low, high)
     assert not holds_data(fd, 0)
     assert holds_data(fd, EXTENT_BYTES)
     assert not holds_data(fd, STEP_BYTES - EXTENT_BYTES)
     assert not holds_data(fd, STEP_BYTES)
-    prepare(fd, low, low + EXTENT_BYTES, low, low + EXTENT_BYTES)  # none lies in it wholly
+    HugePages(fd).prepare(
+        low, low + EXTENT_BYTES, low, low + EXTENT_BYTES
+    )  # none lies in it wholly
     assert not holds_data(fd, 0)
 
 
 def test_a_step_at_a_time_whatever_it_begins_with(fd: int) -> None:
     advice = Advice()
-    prepare(fd, PAGE, 2 * PAGE, 0, SIZE, advise=advice)
+    pages = HugePages(fd, advise=advice, now_ns=lambda: 0)
+    pages.prepare(PAGE, 2 * PAGE, 0, SIZE)
     assert advice.collapsed == [STEP_BYTES]
     # Across the border, and from the end of the next one.
-    prepare(fd, STEP_BYTES - PAGE, STEP_BYTES + PAGE, 0, SIZE, advise=advice)
+    pages.prepare(STEP_BYTES - PAGE, STEP_BYTES + PAGE, 0, SIZE)
     assert advice.collapsed == [STEP_BYTES, STEP_BYTES]
-    prepare(fd, SIZE - PAGE, SIZE, 0, SIZE - EXTENT_BYTES, advise=advice)
+    pages.prepare(SIZE - PAGE, SIZE, 0, SIZE - EXTENT_BYTES)
     assert advice.collapsed == [STEP_BYTES, STEP_BYTES]
-    prepare(fd, SIZE - PAGE, SIZE, 0, SIZE, advise=advice)
+    pages.prepare(SIZE - PAGE, SIZE, 0, SIZE)
     assert advice.collapsed == [STEP_BYTES] * 3
 
 
 def test_what_holds_data_is_left_as_it_is(fd: int) -> None:
     os.pwrite(fd, b"x", EXTENT_BYTES + PAGE)
     advice = Advice()
-    prepare(fd, EXTENT_BYTES + PAGE, 2 * EXTENT_BYTES, 0, SIZE, advise=advice)
+    pages = HugePages(fd, advise=advice, now_ns=lambda: 0)
+    pages.prepare(EXTENT_BYTES + PAGE, 2 * EXTENT_BYTES, 0, SIZE)
     assert advice.collapsed == [EXTENT_BYTES, STEP_BYTES - 2 * EXTENT_BYTES]
     before = len(advice.asked)
-    prepare(fd, 0, STEP_BYTES, 0, SIZE, advise=advice)
+    pages.prepare(0, STEP_BYTES, 0, SIZE)
+    os.pwrite(fd, b"x", STEP_BYTES)
+    pages.prepare(STEP_BYTES, STEP_BYTES + PAGE, 0, SIZE)  # for when the empty ones are written
     assert len(advice.asked) == before  # it is done, and stays so
 
 
 @pytest.mark.parametrize("refused", [POPULATE, COLLAPSE])
 def test_a_kernel_without_it_leaves_small_pages_and_is_asked_once(fd: int, refused: int) -> None:
     advice = Advice(refused)
-    prepare(fd, 0, PAGE, 0, SIZE, advise=advice)
+    pages = HugePages(fd, advise=advice, now_ns=lambda: 0)
+    pages.prepare(0, PAGE, 0, SIZE)
     extents = STEP_BYTES // EXTENT_BYTES
     if refused == POPULATE:  # no page to be had: it is the store that will tell
         assert (advice.asked, backed_bytes(fd)) == ([(POPULATE, PAGE)], 0)
         return
     assert backed_bytes(fd) == extents * PAGE
     os.pwrite(fd, b"first", 0)
-    prepare(fd, 0, PAGE, 0, SIZE, advise=advice)
+    pages.prepare(0, PAGE, 0, SIZE)
     assert len(advice.asked) == extents + 1
     assert os.pread(fd, 6, 0) == b"first\0"
+
+
+def test_slow_pages_are_tried_a_sixteenth_of_the_time(fd: int) -> None:
+    now_ns, took_ns = 1_000_000_000, STEP_BYTES // EXTENT_BYTES * SLOW_NS
+
+    class Slow(Advice):
+        def __call__(self, address: int, length: int, what: int) -> int:
+            nonlocal now_ns
+            if what == COLLAPSE:
+                now_ns += took_ns
+            return super().__call__(address, length, what)
+
+    advice = Slow()
+    pages = HugePages(fd, advise=advice, now_ns=lambda: now_ns)
+
+    def steps_done() -> int:
+        for step in range(0, SIZE, STEP_BYTES):
+            pages.prepare(step, step + PAGE, 0, SIZE)
+        return len(advice.collapsed)
+
+    took_ns += 1
+    pages.prepare(0, PAGE, 0, SIZE)
+    assert steps_done() == 1
+    now_ns += PAUSE * took_ns - 1
+    assert steps_done() == 1
+    now_ns += 1
+    took_ns -= 1  # as fast as is well
+    assert steps_done() == 3
 
 
 def test_no_mapping_no_huge_pages(fd: int, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -165,13 +207,13 @@ def test_no_mapping_no_huge_pages(fd: int, monkeypatch: pytest.MonkeyPatch) -> N
         raise OSError("no address space")
 
     monkeypatch.setattr(hugepages, "_map", refuse)
-    prepare(fd, 0, PAGE, 0, SIZE)
+    HugePages(fd).prepare(0, PAGE, 0, SIZE)
     assert backed_bytes(fd) == 0
 
 
 def test_no_byte_of_anybody_who_writes_meanwhile_is_changed(fd: int) -> None:
     view = mapped(fd, SIZE)
-    pages = SIZE // PAGE
+    count = SIZE // PAGE
     barrier = threading.Barrier(3)
 
     def page(number: int) -> bytes:
@@ -179,23 +221,24 @@ def test_no_byte_of_anybody_who_writes_meanwhile_is_changed(fd: int) -> None:
 
     def by_call() -> None:
         barrier.wait()
-        for number in range(0, pages, 2):
+        for number in range(0, count, 2):
             os.pwrite(fd, page(number), number * PAGE)
 
     def by_mapping() -> None:
         barrier.wait()
-        for number in range(pages - 1, 0, -2):
+        for number in range(count - 1, 0, -2):
             view[number * PAGE : (number + 1) * PAGE] = page(number)
 
+    pages = HugePages(fd)
     writers = [threading.Thread(target=each) for each in (by_call, by_mapping)]
     for writer in writers:
         writer.start()
     barrier.wait()
     for at in range(0, SIZE, EXTENT_BYTES):
-        hugepages._back(fd, at, at + EXTENT_BYTES, hugepages._LIBC.madvise)  # whatever it holds
+        pages._back(at, at + EXTENT_BYTES)  # whatever it holds
     for writer in writers:
         writer.join()
-    assert view == b"".join(map(page, range(pages)))
+    assert view == b"".join(map(page, range(count)))
 
 
 def test_the_sdk_carries_the_same_file() -> None:
