@@ -123,7 +123,7 @@ def test_a_daemon_serves_without_a_disk_and_says_so(rack: Rack, mount: str) -> N
     sha = rack.fill("card0:w", MIB)
     rack.done(rack.begin("card0:w", "card1:w"))
     assert rack.sha256("card1:w") == sha
-    (told,) = [e for e in rack.client.events.list() if e.kind == "STORE_DEGRADED"]
+    (told,) = [e for e in rack.told("STORE_DEGRADED") if e.kind == "STORE_DEGRADED"]
     assert str(state) in told.message
 
 
