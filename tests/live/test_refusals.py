@@ -16,7 +16,7 @@ pytestmark = pytest.mark.network
 MIB = 1 << 20
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def furnished(pair: Rack) -> Iterator[Rack]:
     pair.fill("card0:weights", MIB)
     pair.fill("card1:large", 2 * MIB)
