@@ -23,12 +23,11 @@ EXTENT_BYTES = 2 << 20  # a huge page where small ones have 4 KiB
 # At once. Each call of madvise first lets every CPU empty its lists of new pages, at times for
 # milliseconds on a busy machine, so less would cost more; a loop that waits should not wait longer.
 STEP_BYTES = 8 << 20
-# More than small pages would cost. So it is in a virtual machine whose host takes free memory back
-# (free page reporting) and must find it again, 4 KiB at a time; small pages are seldom taken away.
-SLOW_NS = 2_000_000  # for an extent
-PAUSE = (
-    16  # times what slow pages took, until they are tried again: a sixteenth of the time at most
-)
+# For an extent: more than its small pages would cost. So it is in a virtual machine whose host takes
+# free memory back (free page reporting) and finds it again 4 KiB at a time; it seldom takes small
+# pages. What was slow is tried again after that many times what it took: for 3 % of the time.
+SLOW_NS = 2_000_000
+PAUSE = 32
 
 _PROT_NONE = 0
 _MAP_FIXED, _MAP_NORESERVE = 0x10, 0x4000  # asm-generic/mman-common.h

@@ -174,7 +174,7 @@ def test_a_kernel_without_it_leaves_small_pages_and_is_asked_once(fd: int, refus
     assert os.pread(fd, 6, 0) == b"first\0"
 
 
-def test_slow_pages_are_tried_a_sixteenth_of_the_time(fd: int) -> None:
+def test_pages_that_are_slow_to_come_by_are_tried_again_later(fd: int) -> None:
     now_ns, took_ns = 1_000_000_000, STEP_BYTES // EXTENT_BYTES * SLOW_NS
 
     class Slow(Advice):
