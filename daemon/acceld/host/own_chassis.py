@@ -11,7 +11,7 @@ import structlog
 
 log = structlog.get_logger()
 
-POWER_OFF_S = 10.0  # from SIGTERM to SIGKILL; a busy chassis waits for workers and unmakes interfaces
+POWER_OFF_S = 10.0  # from SIGTERM to SIGKILL: for workers to end and interfaces to be unmade
 
 
 class OwnChassis:
