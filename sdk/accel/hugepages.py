@@ -23,7 +23,7 @@ EXTENT_BYTES = 2 << 20  # a huge page where small ones have 4 KiB
 # At once. Each call of madvise first lets every CPU empty its lists of new pages, at times for
 # milliseconds on a busy machine, so less would cost more; a loop that waits should not wait longer.
 STEP_BYTES = 8 << 20
-# For an extent: more than its small pages would cost. So it is in a virtual machine whose host takes
+# For an extent: more than small pages would cost. So it is in a virtual machine whose host takes
 # free memory back (free page reporting) and finds it again 4 KiB at a time; it seldom takes small
 # pages. What was slow is tried again after that many times what it took: for 3 % of the time.
 SLOW_NS = 2_000_000
