@@ -6,8 +6,7 @@ Where anything is missing (an old kernel, a filter of system calls, free huge pa
 stays on small pages: nothing here raises for that, and nothing here changes a byte.
 
 The file itself remembers what was done: only extents that hold nothing yet are backed, all others
-are left as they are. So it does not matter which process writes first. The SDK stands alone and
-carries this very file, too.
+are left as they are. So it does not matter which process writes first.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ EXTENT_BYTES = 2 << 20  # a huge page where small ones have 4 KiB
 STEP_BYTES = 8 << 20
 # For an extent: more than small pages would cost. So it is in a virtual machine whose host takes
 # free memory back (free page reporting) and finds it again 4 KiB at a time; it seldom takes small
-# pages. What was slow is tried again after that many times what it took: for 3 % of the time.
+# pages. After a slow extent, one is tried again in that many times what it took: 3 % of the time.
 SLOW_NS = 2_000_000
 PAUSE = 32
 
@@ -59,7 +58,7 @@ def mapped(fd: int, size_bytes: int) -> memoryview:
 class HugePages:
     """Of one file, which stays the caller's. Threads may share it."""
 
-    __slots__ = ("_advise", "_fd", "_now_ns", "_resume_ns")
+    __slots__ = ("_advise", "_at_once", "_fd", "_now_ns", "_resume_ns")
 
     def __init__(
         self,
@@ -71,6 +70,7 @@ class HugePages:
         self._fd = fd
         self._advise = advise
         self._now_ns = now_ns
+        self._at_once = EXTENT_BYTES  # bytes; doubles as long as that is fast
         self._resume_ns = 0
 
     def prepare(self, start: int, end: int, low: int, high: int) -> None:
@@ -83,15 +83,24 @@ class HugePages:
         for step in range(start // STEP_BYTES * STEP_BYTES, end, STEP_BYTES):
             first, last = max(step, low), min(step + STEP_BYTES, high)
             look = max(first, start // EXTENT_BYTES * EXTENT_BYTES)
-            if look >= last or self._next_data(look, last) == look:
-                continue
-            began_ns = self._now_ns()
-            if began_ns < self._resume_ns:
-                return
-            extents = sum(self._back(*run) for run in self._empty(first, last))
-            took_ns = self._now_ns() - began_ns
-            if took_ns > extents * SLOW_NS:
-                self._resume_ns = began_ns + took_ns * (1 + PAUSE)
+            if look < last and self._next_data(look, last) > look:
+                for run in self._empty(first, last):
+                    self._back_run(*run)
+
+    def _back_run(self, start: int, end: int) -> None:
+        """Piece by piece, until one was slow."""
+        began_ns = self._now_ns()
+        while start < end and began_ns >= self._resume_ns:
+            length = min(end - start, self._at_once)
+            self._back(start, length)
+            now_ns = self._now_ns()
+            took_ns = now_ns - began_ns
+            if took_ns > length // EXTENT_BYTES * SLOW_NS:
+                self._at_once = EXTENT_BYTES
+                self._resume_ns = now_ns + PAUSE * took_ns
+            else:
+                self._at_once = min(2 * self._at_once, STEP_BYTES)
+            start, began_ns = start + length, now_ns
 
     def _empty(self, start: int, end: int) -> Iterator[tuple[int, int]]:
         """Runs of extents of the range that have no page at all."""
@@ -109,22 +118,19 @@ class HugePages:
         except OSError:
             return end  # ENXIO: none follows
 
-    def _back(self, start: int, end: int) -> int:
-        """How many extents were tried. The mapping is of a moment, so that no process is charged
-        for bytes that it does not use."""
-        length = end - start
+    def _back(self, start: int, length: int) -> None:
+        """By a mapping of a moment: no process is charged for bytes that it does not use."""
         try:
             address = _map(self._fd, start, length)
         except OSError:
-            return 0
+            return
         try:
             for extent in range(address, address + length, EXTENT_BYTES):
                 # One page to begin with. A read, for others may be writing; and not by our own
                 # hand, for a page that cannot be had would end the process.
                 if self._advise(extent, mmap.PAGESIZE, _MADV_POPULATE_READ):
-                    return 0
+                    return
             self._advise(address, length, _MADV_COLLAPSE)
-            return length // EXTENT_BYTES
         finally:
             _LIBC.munmap(address, length)
 
