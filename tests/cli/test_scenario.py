@@ -87,7 +87,7 @@ def test_how_much_a_long_run_writes_is_told_before(
     outcome = accelctl(*words)
     assert outcome.code == 0
     assert re.fullmatch(
-        r"accelctl: this writes about [\d.]+ MiB: 120 samples of \d+ series, every 1 s;"
+        r"accelctl: this writes about [\d.]+ MiB: 120 samples of [\d ]+ series, every 1 s;"
         r" --step \d+s makes it \d+ KiB; fewer ports do, too:"
         r' \[telemetry\] on = "card0/\*" in the file\n',
         outcome.err,
