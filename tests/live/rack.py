@@ -165,7 +165,7 @@ class Rack:
     def cli(self, *arguments: str, stdin: bytes = b"") -> subprocess.CompletedProcess[str]:
         """accelctl, to its end."""
         done = subprocess.run(
-            program("accelctl", *arguments),
+            accelctl(*arguments),
             env=self.environment,
             input=stdin,
             capture_output=True,
@@ -184,7 +184,7 @@ class Rack:
     def running(self, *arguments: str, stdin: int = subprocess.DEVNULL) -> subprocess.Popen[str]:
         """accelctl while it runs; end it, or wait for it."""
         return subprocess.Popen(
-            program("accelctl", *arguments),
+            accelctl(*arguments),
             env=self.environment,
             stdin=stdin,
             stdout=subprocess.PIPE,
@@ -306,6 +306,10 @@ class Rack:
 
 def program(name: str, *arguments: str) -> list[str]:
     return [sys.executable, "-m", f"{name}.main", *arguments]
+
+
+def accelctl(*arguments: str) -> list[str]:
+    return program("accelctl", "--timeout", f"{PATIENCE_S:g}", *arguments)
 
 
 def interfaces(netns: str | None) -> set[str]:
