@@ -72,7 +72,7 @@ def check(session: Session, view: View, file: Path, live: bool) -> None:
 
 @command(cli, "run")
 @examples(
-    "accelctl scenario run hot_aisle.toml --simulate --for 1d --out hot",
+    "accelctl scenario run hot_aisle.toml --simulate --for 8h --out hot",
     "accelctl scenario run hot_aisle.toml --simulate --step 5m -o json",
 )
 @click.argument("file", type=click.Path(path_type=Path))
