@@ -13,7 +13,7 @@ JOBS ?= 2
 export PYTHONDONTWRITEBYTECODE ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-system bench sim history check format proto golden reference dashboards pictures clean
+.PHONY: help demo test test-system bench sim history check format proto golden reference dashboards monitoring pictures clean
 
 help: ## this list
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1|/' | column -t -s '|'
@@ -82,6 +82,9 @@ reference: $(VENV)/.dev ## make docs/reference/, docs/alerts.md and docs/path-co
 
 dashboards: $(VENV)/.dev ## make monitoring/dashboards/*.json
 	PYTHONPATH=monitoring $(BIN)/python -m boards monitoring/dashboards
+
+monitoring: ## make build/monitoring/, to install: RUNBOOKS=https://wiki.example.com/acceld
+	@python3 tools/monitoring.py --runbooks "$(RUNBOOKS)" build/monitoring
 
 pictures: $(VENV)/.dev ## make docs/boards/*.png: every board, over a rack that something happens to
 	@PYTHONPATH=monitoring tools/in-namespace.sh $(BIN)/python -m pictures docs/boards

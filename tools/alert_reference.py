@@ -24,8 +24,9 @@ HEAD = """\
 Made from `monitoring/alerts/` by `make reference`; do not edit.
 
 Each alert has a page in [runbooks/](runbooks/AccelLinkDown.md) with what it means, how to see
-it, likely causes, what to do, and the fault that fires it; its `runbook_url` leads there. No
-rule looks at `accel_fault_active`: alerts know what an operator of real hardware could know.
+it, likely causes, what to do, and the fault that fires it; its `runbook_url` leads there. Put
+those pages where your people read them (a wiki, a file server), and say once where. No rule
+looks at `accel_fault_active`: alerts know what an operator of real hardware could know.
 
 ## Install
 
@@ -33,13 +34,16 @@ Prometheus 2.42 or newer (rules use `keep_firing_for`), Alertmanager 0.22 or new
 
 ```console
 # apt install prometheus prometheus-alertmanager
-# cp -r monitoring/prometheus.yml monitoring/alerts /etc/prometheus/
-# cp monitoring/alertmanager.yml /etc/prometheus/
-# sed -i 's|acceld.example|WHERE-YOU-KEEP-THEM|' /etc/prometheus/alerts/*.yml
+# make monitoring RUNBOOKS=https://wiki.example.com/acceld
+build/monitoring: 45 alerts lead to https://wiki.example.com/acceld/
+# cp -r build/monitoring/* /etc/prometheus/
 # promtool check config /etc/prometheus/prometheus.yml
 # amtool check-config /etc/prometheus/alertmanager.yml
 # systemctl restart prometheus prometheus-alertmanager
 ```
+
+Rules taken from `monitoring/alerts/` as they are name their pages under `acceld.example`, a host
+that cannot exist.
 
 Put your own receivers into `alertmanager.yml`: `page` is for what should wake somebody
 (`critical`), `ticket` for what can wait for the morning (`warning`).

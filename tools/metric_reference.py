@@ -41,7 +41,7 @@ GROUPS_HEAD = """\
 
 A scrape has all groups but those marked opt-in. `/metrics?collect[]=link&collect[]=lane` gives just
 the groups that it names, opt-in ones too, and `?exclude[]=port` all but those, as with
-node_exporter. `acceld serve --metrics-collect lane_flags` adds opt-in groups to every scrape that
+node_exporter. `acceld serve --metrics-collect lane_fec` adds opt-in groups to every scrape that
 names none. `accelctl metrics budget` counts the series of a host.
 """
 

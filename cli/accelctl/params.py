@@ -100,6 +100,27 @@ class Word(_ParamType):
         return completions(ctx, self._known, incomplete)
 
 
+class OneOf(_ParamType):
+    """Whatever is said; a shell completes the words that are known, however they are typed."""
+
+    def __init__(self, name: str, words: Iterable[str]) -> None:
+        self.name = name
+        self._words = tuple(words)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        return str(value)
+
+    def shell_complete(
+        self, ctx: click.Context, param: click.Parameter, incomplete: str
+    ) -> list[CompletionItem]:
+        begun = _plain(incomplete)
+        return [CompletionItem(word) for word in self._words if _plain(word).startswith(begun)]
+
+
+def _plain(word: str) -> str:
+    return word.upper().replace("-", "_")
+
+
 def _short_names(items: Iterable[Any]) -> list[str]:
     return [short(item.name) for item in items]
 

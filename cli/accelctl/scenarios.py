@@ -37,11 +37,19 @@ def check(file: Path, rack: Found | None) -> Found:
         return _last(child.hear())
 
 
-def simulate(file: Path, options: Mapping[str, object], show: Callable[[Any], None]) -> Found:
+def simulate(
+    file: Path,
+    options: Mapping[str, object],
+    tell_size: Callable[[Found], None],
+    show: Callable[[Any], None],
+) -> Found:
+    """`tell_size` is told about how much will be written, before anything is."""
     with Conversation(MODULE, "run", str(file), *_words(options)) as child:
         for said in child.hear():
             if "progress" in said:
                 show(said["progress"])
+            elif "size" in said:
+                tell_size(said["size"])
             else:
                 return _known(said)
     raise AssertionError("hear() ends with a last word")

@@ -24,7 +24,7 @@ HERE = Path(__file__).resolve().parent
 RACK, STORY = HERE / "rack.toml", HERE / "story.toml"
 ACCELCTL = Path(sys.executable).with_name("accelctl")
 SCRAPE_S = 2.0  # also the longest that a scrape may take, on a busy machine
-WAIT_S = 90
+WAIT_S = 180  # only ever reached by a rack that hangs
 COPY_BYTES = 24 << 20
 COPY_PAUSE_S = 0.5
 ROUTES = ((0, 1), (1, 2), (2, 3), (3, 0), (4, 5))  # copies go from card to card, in turn
@@ -74,7 +74,7 @@ class Rack:
 
     def accelctl(self, *words: str, check: bool = True) -> str:
         done = subprocess.run(
-            [ACCELCTL, "--socket", self.folder / "acceld.sock", *words],
+            [ACCELCTL, "--socket", self.folder / "acceld.sock", "--timeout", str(WAIT_S), *words],
             capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL,
         )  # fmt: skip
         if check and done.returncode != 0:

@@ -118,18 +118,13 @@ def fetch_descriptor(path: str, token: str) -> int:
 def upload_mapped(
     descriptor: int, target: MappedRegion, length: int, progress: Progress | None, label: str
 ) -> HostCopy:
-    from accel import hugepages  # ctypes with it, which only this needs
-
     started = time.perf_counter()
     buffer = memoryview(bytearray(min(CHUNK_BYTES, max(length, 1))))
     done, crc = 0, 0
-    low, high = target.base, target.base + length
     while done < length:
         chunk = _read_some(descriptor, buffer, done, length, label)
         crc = crc32c(chunk, crc)
-        start = low + done
-        hugepages.prepare(target.descriptor, start, start + len(chunk), low, high)
-        _write_hbm(target.descriptor, chunk, start)
+        _write_hbm(target.descriptor, chunk, target.base + done)
         done += len(chunk)
         if progress is not None:
             progress(done, length)

@@ -32,7 +32,7 @@ def names(netns=None):
 
 def carries(fd_from, fd_to):
     """Whether a frame arrives; a bridge drops some until it has noticed that its ports are on."""
-    for _ in range(100):
+    for _ in range(600):
         os.write(fd_from, FRAME)
         while select.select([fd_to], [], [], 0.1)[0]:
             if os.read(fd_to, 1 << 17) == FRAME:

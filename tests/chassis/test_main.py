@@ -171,10 +171,12 @@ def test_a_chassis_powers_off_with_its_parent(place):
     with subprocess.Popen(
         [sys.executable, "-c", program], env=here.environment, stdout=subprocess.PIPE
     ) as parent:
-        chassis = int(parent.stdout.readline())
-        assert here.ear.recv(4096).startswith(b"READY=1\n")
-        assert names() == OURS
-        parent.kill()
+        try:
+            chassis = int(parent.stdout.readline())
+            assert here.ear.recv(4096).startswith(b"READY=1\n")
+            assert names() == OURS
+        finally:
+            parent.kill()
     try:
         wait_gone(chassis)
     except AssertionError:

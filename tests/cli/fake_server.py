@@ -294,6 +294,7 @@ def canned_lanes() -> list[optics_pb2.Lane]:
                     inverted=oe == 0 and lane == 2,
                     rx_bits_total=1.0625e13,
                     pre_fec_errors_total=25600,
+                    fec_corrected_symbols_total=25400,
                     laser_temp_c=50.25,
                     laser_wear_ratio=0.04,
                     tec_current_ratio=0.15,

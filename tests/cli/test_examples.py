@@ -10,8 +10,12 @@ from typing import Any
 
 import pytest
 import rich_click as click
+from click.shell_completion import ShellComplete
 
+from accelctl.known import EVENT_KINDS, PROFILES
 from accelctl.root import EXAMPLES, cli
+from acceld.host.eventkinds import KINDS
+from accelhw.model.profile import profile_names
 
 from .conftest import Accelctl
 from .fake_server import State
@@ -92,6 +96,29 @@ def test_there_are_no_stubs() -> None:
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
 def test_completion_is_a_script_for_the_shell(shell: str, accelctl: Accelctl) -> None:
     assert "_ACCELCTL_COMPLETE" in accelctl("completion", shell).out
+
+
+@pytest.mark.parametrize(
+    ("line", "completed"),
+    [
+        ("event list --kind LINK_D", "LINK_DOWN LINK_DAMPED"),
+        ("event follow --kind link-d", "LINK_DOWN LINK_DAMPED"),
+        ("event list --kind FELL", "FELL_OFF_BUS"),
+        ("metrics budget --profile ", "dr8 oio single"),
+        ("metrics budget --profile o", "oio"),
+        ("metrics budget --profile x", ""),
+    ],
+)
+def test_words_complete_without_a_daemon(line: str, completed: str) -> None:
+    words = line.split(" ")
+    completing = ShellComplete(cli, {}, "accelctl", "_ACCELCTL_COMPLETE")
+    found = completing.get_completions(words[:-1], words[-1])
+    assert sorted(item.value for item in found) == sorted(completed.split())
+
+
+def test_words_that_complete_are_those_that_there_are() -> None:
+    assert tuple(KINDS) == EVENT_KINDS
+    assert tuple(profile_names()) == PROFILES
 
 
 @pytest.mark.parametrize(

@@ -5,9 +5,12 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
 from pathlib import Path
 
 import pytest
+
+from accelctl.commands import scenario
 
 from .conftest import Accelctl
 
@@ -74,6 +77,24 @@ def test_a_run_is_told_and_written(file: Path, accelctl: Accelctl) -> None:
         "events.jsonl", "faults.csv", "telemetry.csv", "metrics.om", "summary.json",
     }  # fmt: skip
     assert [line.split()[-1] for line in lines[-2:]] == ["yes", "yes"]
+
+
+def test_how_much_a_long_run_writes_is_told_before(
+    file: Path, accelctl: Accelctl, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    words = ("scenario", "run", "story.toml", "--simulate", "--step", "1s", "--out", "out")
+    monkeypatch.setattr(scenario, "MUCH_BYTES", 1e6)
+    outcome = accelctl(*words)
+    assert outcome.code == 0
+    assert re.fullmatch(
+        r"accelctl: this writes about [\d.]+ MiB: 120 samples of [\d ]+ series, every 1 s;"
+        r" --step \d+s makes it \d+ KiB; fewer ports do, too:"
+        r' \[telemetry\] on = "card0/\*" in the file\n',
+        outcome.err,
+    ), outcome.err
+    monkeypatch.setattr(scenario, "MUCH_BYTES", 1e9)
+    assert accelctl(*words).err == ""
+    assert accelctl(*words[:-2]).err == ""  # writes nothing
 
 
 def test_telemetry_may_be_parquet_or_both(file: Path, accelctl: Accelctl) -> None:

@@ -223,6 +223,7 @@ def test_fec_flags_and_heat_reach_the_tables_and_outlive_a_life() -> None:
     assert row["fec_codewords"] == row["fec_bins"].sum() + row["fec_uncorrectable"] > 1e8
     assert row["fec_corrected_symbols"] == row["fec_bins"] @ np.arange(16)
     assert rows["pre_fec_errors"].sum() >= row["fec_corrected_bits"] > 0
+    assert rows["fec_corrected_symbols"].sum() == row["fec_corrected_symbols"] > 0
     assert flags["latched"][3, LANE_FLAGS.index("los")] == 1
     assert flags["active"][3, LANE_FLAGS.index("los")] == 0
     assert np.isfinite(rows["laser_temp_c"]).all()
@@ -231,6 +232,9 @@ def test_fec_flags_and_heat_reach_the_tables_and_outlive_a_life() -> None:
     later = OpticalEngine(near.profile, None, B, 1)
     later.resume(rows, row, flags)
     again, flags_again = np.zeros((), PORT), np.zeros_like(flags)
+    lanes_again = np.zeros(8, LANE)
+    later.write_rows(lanes_again)
+    assert np.array_equal(lanes_again["fec_corrected_symbols"], rows["fec_corrected_symbols"])
     later.write_port(again)
     later.bank.flags.stored_stale[:] = True
     later.write_flags(flags_again)

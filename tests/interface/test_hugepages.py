@@ -10,9 +10,15 @@ from pathlib import Path
 
 import pytest
 
-import accel.hugepages
 from accelhw.interface import hugepages
-from accelhw.interface.hugepages import EXTENT_BYTES, STEP_BYTES, mapped, prepare
+from accelhw.interface.hugepages import (
+    EXTENT_BYTES,
+    PAUSE,
+    SLOW_NS,
+    STEP_BYTES,
+    HugePages,
+    mapped,
+)
 
 SIZE = 3 * STEP_BYTES
 PAGE = 4096
@@ -43,8 +49,8 @@ class Advice:
         return 0
 
     @property
-    def collapsed(self) -> list[int]:
-        return [length for what, length in self.asked if what == COLLAPSE]
+    def collapsed_bytes(self) -> int:
+        return sum(length for what, length in self.asked if what == COLLAPSE)
 
 
 def backed_bytes(fd: int) -> int:
@@ -97,13 +103,13 @@ def test_a_file_that_cannot_be_mapped_says_so(fd: int) -> None:
     reader = os.open(f"/proc/self/fd/{fd}", os.O_RDONLY)
     with pytest.raises(PermissionError):
         mapped(reader, SIZE)
-    prepare(reader, 0, 1, 0, SIZE)  # and here it does not matter
+    HugePages(reader).prepare(0, 1, 0, SIZE)  # and here it does not matter
     assert backed_bytes(fd) == 0
     os.close(reader)
 
 
 def test_pages_are_huge_where_the_kernel_can_and_small_where_it_cannot(fd: int) -> None:
-    prepare(fd, 0, 1, 0, SIZE)
+    HugePages(fd, now_ns=lambda: 0).prepare(0, 1, 0, SIZE)
     view = mapped(fd, SIZE)
     assert not any(view[at] for at in range(0, STEP_BYTES, EXTENT_BYTES))
     huge = mapped_huge_bytes(view)
@@ -113,51 +119,86 @@ def test_pages_are_huge_where_the_kernel_can_and_small_where_it_cannot(fd: int) 
 
 def test_only_whole_extents_of_the_range_are_backed(fd: int) -> None:
     low, high = PAGE, STEP_BYTES - PAGE
-    prepare(fd, low, high, low, high)
+    HugePages(fd, now_ns=lambda: 0).prepare(low, high, low, high)
     assert not holds_data(fd, 0)
     assert holds_data(fd, EXTENT_BYTES)
     assert not holds_data(fd, STEP_BYTES - EXTENT_BYTES)
     assert not holds_data(fd, STEP_BYTES)
-    prepare(fd, low, low + EXTENT_BYTES, low, low + EXTENT_BYTES)  # none lies in it wholly
+    HugePages(fd).prepare(
+        low, low + EXTENT_BYTES, low, low + EXTENT_BYTES
+    )  # none lies in it wholly
     assert not holds_data(fd, 0)
 
 
 def test_a_step_at_a_time_whatever_it_begins_with(fd: int) -> None:
     advice = Advice()
-    prepare(fd, PAGE, 2 * PAGE, 0, SIZE, advise=advice)
-    assert advice.collapsed == [STEP_BYTES]
+    pages = HugePages(fd, advise=advice, now_ns=lambda: 0)
+    pages.prepare(PAGE, 2 * PAGE, 0, SIZE)
+    assert advice.collapsed_bytes == STEP_BYTES
     # Across the border, and from the end of the next one.
-    prepare(fd, STEP_BYTES - PAGE, STEP_BYTES + PAGE, 0, SIZE, advise=advice)
-    assert advice.collapsed == [STEP_BYTES, STEP_BYTES]
-    prepare(fd, SIZE - PAGE, SIZE, 0, SIZE - EXTENT_BYTES, advise=advice)
-    assert advice.collapsed == [STEP_BYTES, STEP_BYTES]
-    prepare(fd, SIZE - PAGE, SIZE, 0, SIZE, advise=advice)
-    assert advice.collapsed == [STEP_BYTES] * 3
+    pages.prepare(STEP_BYTES - PAGE, STEP_BYTES + PAGE, 0, SIZE)
+    assert advice.collapsed_bytes == 2 * STEP_BYTES
+    pages.prepare(SIZE - PAGE, SIZE, 0, SIZE - EXTENT_BYTES)
+    assert advice.collapsed_bytes == 2 * STEP_BYTES
+    pages.prepare(SIZE - PAGE, SIZE, 0, SIZE)
+    assert advice.collapsed_bytes == 3 * STEP_BYTES
 
 
 def test_what_holds_data_is_left_as_it_is(fd: int) -> None:
     os.pwrite(fd, b"x", EXTENT_BYTES + PAGE)
     advice = Advice()
-    prepare(fd, EXTENT_BYTES + PAGE, 2 * EXTENT_BYTES, 0, SIZE, advise=advice)
-    assert advice.collapsed == [EXTENT_BYTES, STEP_BYTES - 2 * EXTENT_BYTES]
+    pages = HugePages(fd, advise=advice, now_ns=lambda: 0)
+    pages.prepare(EXTENT_BYTES + PAGE, 2 * EXTENT_BYTES, 0, SIZE)
+    assert [holds_data(fd, at) for at in range(0, STEP_BYTES, EXTENT_BYTES)] == [1, 0, 1, 1]
     before = len(advice.asked)
-    prepare(fd, 0, STEP_BYTES, 0, SIZE, advise=advice)
+    pages.prepare(0, STEP_BYTES, 0, SIZE)
+    os.pwrite(fd, b"x", STEP_BYTES)
+    pages.prepare(STEP_BYTES, STEP_BYTES + PAGE, 0, SIZE)  # for when the empty ones are written
     assert len(advice.asked) == before  # it is done, and stays so
 
 
 @pytest.mark.parametrize("refused", [POPULATE, COLLAPSE])
 def test_a_kernel_without_it_leaves_small_pages_and_is_asked_once(fd: int, refused: int) -> None:
     advice = Advice(refused)
-    prepare(fd, 0, PAGE, 0, SIZE, advise=advice)
-    extents = STEP_BYTES // EXTENT_BYTES
+    pages = HugePages(fd, advise=advice, now_ns=lambda: 0)
+    pages.prepare(0, PAGE, 0, SIZE)
     if refused == POPULATE:  # no page to be had: it is the store that will tell
-        assert (advice.asked, backed_bytes(fd)) == ([(POPULATE, PAGE)], 0)
+        assert backed_bytes(fd) == 0
         return
-    assert backed_bytes(fd) == extents * PAGE
+    assert backed_bytes(fd) == STEP_BYTES // EXTENT_BYTES * PAGE
+    before = len(advice.asked)
     os.pwrite(fd, b"first", 0)
-    prepare(fd, 0, PAGE, 0, SIZE, advise=advice)
-    assert len(advice.asked) == extents + 1
+    pages.prepare(0, PAGE, 0, SIZE)
+    assert len(advice.asked) == before
     assert os.pread(fd, 6, 0) == b"first\0"
+
+
+def test_pages_that_are_slow_to_come_by_are_tried_again_later_and_one_at_a_time(fd: int) -> None:
+    now_ns, took_ns = 1_000_000_000, SLOW_NS + 1  # for an extent
+
+    class Slow(Advice):
+        def __call__(self, address: int, length: int, what: int) -> int:
+            nonlocal now_ns
+            if what == COLLAPSE:
+                now_ns += length // EXTENT_BYTES * took_ns
+            return super().__call__(address, length, what)
+
+    advice = Slow()
+    pages = HugePages(fd, advise=advice, now_ns=lambda: now_ns)
+
+    def after(wait_ns: int) -> int:
+        nonlocal now_ns
+        now_ns += wait_ns
+        for at in range(0, SIZE, EXTENT_BYTES):
+            pages.prepare(at, at + PAGE, 0, SIZE)
+        return advice.collapsed_bytes
+
+    assert after(0) == EXTENT_BYTES
+    assert after(PAUSE * took_ns - 1) == EXTENT_BYTES
+    assert after(1) == 2 * EXTENT_BYTES
+    took_ns -= 1  # as fast as is well
+    assert after(PAUSE * took_ns + PAUSE) == SIZE
+    assert max(length for _, length in advice.asked) > EXTENT_BYTES
 
 
 def test_no_mapping_no_huge_pages(fd: int, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -165,13 +206,13 @@ def test_no_mapping_no_huge_pages(fd: int, monkeypatch: pytest.MonkeyPatch) -> N
         raise OSError("no address space")
 
     monkeypatch.setattr(hugepages, "_map", refuse)
-    prepare(fd, 0, PAGE, 0, SIZE)
+    HugePages(fd).prepare(0, PAGE, 0, SIZE)
     assert backed_bytes(fd) == 0
 
 
 def test_no_byte_of_anybody_who_writes_meanwhile_is_changed(fd: int) -> None:
     view = mapped(fd, SIZE)
-    pages = SIZE // PAGE
+    count = SIZE // PAGE
     barrier = threading.Barrier(3)
 
     def page(number: int) -> bytes:
@@ -179,25 +220,21 @@ def test_no_byte_of_anybody_who_writes_meanwhile_is_changed(fd: int) -> None:
 
     def by_call() -> None:
         barrier.wait()
-        for number in range(0, pages, 2):
+        for number in range(0, count, 2):
             os.pwrite(fd, page(number), number * PAGE)
 
     def by_mapping() -> None:
         barrier.wait()
-        for number in range(pages - 1, 0, -2):
+        for number in range(count - 1, 0, -2):
             view[number * PAGE : (number + 1) * PAGE] = page(number)
 
+    pages = HugePages(fd)
     writers = [threading.Thread(target=each) for each in (by_call, by_mapping)]
     for writer in writers:
         writer.start()
     barrier.wait()
     for at in range(0, SIZE, EXTENT_BYTES):
-        hugepages._back(fd, at, at + EXTENT_BYTES, hugepages._LIBC.madvise)  # whatever it holds
+        pages._back(at, EXTENT_BYTES)  # whatever it holds
     for writer in writers:
         writer.join()
-    assert view == b"".join(map(page, range(pages)))
-
-
-def test_the_sdk_carries_the_same_file() -> None:
-    ours, theirs = (Path(module.__file__ or "") for module in (hugepages, accel.hugepages))
-    assert ours.read_text() == theirs.read_text()
+    assert view == b"".join(map(page, range(count)))

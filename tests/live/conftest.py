@@ -1,4 +1,4 @@
-"""Racks that run, one shared by the tests that leave it as it was, and new ones for the rest."""
+"""Racks that run: one for the tests of a module that leave it as it was, new ones for the rest."""
 
 from __future__ import annotations
 
@@ -12,9 +12,13 @@ from .rack import Rack, pair_config, running_rack
 MakeRack = Callable[..., Rack]
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def pair(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Rack]:
-    """Two cards and one veth fibre. Tests use regions of names of their own and free them."""
+    """Two cards and one veth fibre. Tests use regions of names of their own and free them.
+
+    It ends with its module: other rooms' tests, which may come next in this process, want its
+    interfaces' names.
+    """
     config = pair_config(head="[hardware]\nhbm_budget_gib = 2")
     with running_rack(tmp_path_factory.mktemp("r"), config) as rack:
         yield rack

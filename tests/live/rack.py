@@ -16,6 +16,7 @@ import socket
 import subprocess
 import sys
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
@@ -24,7 +25,7 @@ from typing import Any, TypeVar
 from accel.client import Client
 from accel.errors import AccelError
 from accel.plain import word
-from accel.v1 import link_pb2, transfer_pb2
+from accel.v1 import event_pb2, link_pb2, transfer_pb2
 from accelhw.chassis import namespace
 
 MARK = "ACCEL_TEST_RACK"  # in the environment of all that a rack starts, and of their children
@@ -164,7 +165,7 @@ class Rack:
     def cli(self, *arguments: str, stdin: bytes = b"") -> subprocess.CompletedProcess[str]:
         """accelctl, to its end."""
         done = subprocess.run(
-            program("accelctl", *arguments),
+            accelctl(*arguments),
             env=self.environment,
             input=stdin,
             capture_output=True,
@@ -183,7 +184,7 @@ class Rack:
     def running(self, *arguments: str, stdin: int = subprocess.DEVNULL) -> subprocess.Popen[str]:
         """accelctl while it runs; end it, or wait for it."""
         return subprocess.Popen(
-            program("accelctl", *arguments),
+            accelctl(*arguments),
             env=self.environment,
             stdin=stdin,
             stdout=subprocess.PIPE,
@@ -258,8 +259,20 @@ class Rack:
         """The process that carries a card."""
         return int(next(w.pid for w in self.client.host().workers if card in w.cards))
 
-    def event_kinds(self, subject: str = "") -> list[str]:
-        return [event.kind for event in self.client.events.list(subject)]
+    def told(self, *kinds: str, subject: str = "") -> list[event_pb2.Event]:
+        """All events, once there are as many of each kind as it is named here: a state is seen in
+        shared memory, and may be seen before the event that tells of it has come."""
+        wanted = Counter(kinds)
+
+        def come() -> list[event_pb2.Event]:
+            found = list(self.client.events.list(subject))
+            return found if wanted <= Counter(event.kind for event in found) else []
+
+        return until(come, f"{kinds} are told of {subject or 'anything'}", story=self.logs)
+
+    def never_told(self, kind: str) -> bool:
+        """So far, and a kind of event that would have been told long ago."""
+        return all(event.kind != kind for event in self.client.events.list())
 
     # ---- the end --------------------------------------------------------------------------------
 
@@ -293,6 +306,10 @@ class Rack:
 
 def program(name: str, *arguments: str) -> list[str]:
     return [sys.executable, "-m", f"{name}.main", *arguments]
+
+
+def accelctl(*arguments: str) -> list[str]:
+    return program("accelctl", "--timeout", f"{PATIENCE_S:g}", *arguments)
 
 
 def interfaces(netns: str | None) -> set[str]:

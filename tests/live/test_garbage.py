@@ -44,7 +44,7 @@ def unharmed(target: Rack) -> Iterator[Rack]:
     for region in ("card1:safe", "card0:after", "card1:after"):
         target.client.regions.delete(region)
     assert target.processes() == before
-    assert "WORKER_DIED" not in target.event_kinds()
+    assert target.never_told("WORKER_DIED")
     assert "Traceback" not in target.logs()
 
 

@@ -16,7 +16,7 @@ pytestmark = pytest.mark.network
 MIB = 1 << 20
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def furnished(pair: Rack) -> Iterator[Rack]:
     pair.fill("card0:weights", MIB)
     pair.fill("card1:large", 2 * MIB)
@@ -123,7 +123,7 @@ def test_a_daemon_serves_without_a_disk_and_says_so(rack: Rack, mount: str) -> N
     sha = rack.fill("card0:w", MIB)
     rack.done(rack.begin("card0:w", "card1:w"))
     assert rack.sha256("card1:w") == sha
-    (told,) = [e for e in rack.client.events.list() if e.kind == "STORE_DEGRADED"]
+    (told,) = [e for e in rack.told("STORE_DEGRADED") if e.kind == "STORE_DEGRADED"]
     assert str(state) in told.message
 
 

@@ -54,6 +54,8 @@ def test_bins_are_as_expected_and_all_counters_tell_one_story(name: str, floor: 
     assert np.array_equal(bins @ np.arange(BINS), counters.corrected_symbols.astype(np.int64))
     assert (counters.corrected_bits >= counters.corrected_symbols).all()
     assert (counters.errors.sum(axis=1) >= counters.corrected_bits).all()
+    assert np.array_equal(counters.lane_symbols.sum(axis=1), counters.corrected_symbols)
+    assert (counters.errors >= counters.lane_symbols).all()  # each with a wrong bit at least
     code = fec.CODES[world.bank.profile.lane.fec]
     assert code is not None
     odds = fec.word_odds(rx.ber, code)
@@ -85,11 +87,30 @@ def test_unequal_lanes_get_their_own_errors(dr8: World) -> None:
     assert drawn == pytest.approx(expected, rel=0.2)
 
 
+def test_unequal_lanes_get_their_own_symbols(dr8: World) -> None:
+    dr8.up()
+    for lane, loss_db in enumerate((0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 5.5, 6.0)):
+        dr8.cause("rx_path_loss_db", loss_db, lane=lane)
+    counters = dr8.bank.counters
+    before = counters.lane_symbols.copy(), counters.corrected_symbols.copy()
+    dr8.run(3)
+    drawn = (counters.lane_symbols - before[0])[0].astype(float)
+    total = float((counters.corrected_symbols - before[1])[0])
+    assert drawn.sum() == total
+    wrong = fec.symbol_error_ratio(dr8.bank.rx.ber[0])
+    expected = total * wrong / wrong.sum()
+    usual = expected > 5
+    assert usual.sum() > 3
+    badness = ((drawn - expected) ** 2 / np.maximum(expected, 1e-9))[usual].sum()
+    assert stats.chi2.sf(badness, usual.sum() - 1) > 1e-4
+
+
 def test_without_fec_there_are_no_codewords(oio: World) -> None:
     oio.up()
     oio.run(2)
     assert not oio.bank.counters.codewords.any()
     assert not oio.bank.counters.bins.any()
+    assert not oio.bank.counters.lane_symbols.any()
 
 
 def test_a_narrower_link_has_fewer_codewords(dr8: World) -> None:
@@ -147,6 +168,22 @@ def test_bursts_leave_a_good_mean_and_lost_codewords_all_the_same(dr8: World) ->
     calm = counters.uncorrectable[0]
     dr8.run(10)
     assert counters.uncorrectable[0] == calm
+
+
+def test_a_burst_on_one_lane_is_corrected_on_that_lane(dr8: World) -> None:
+    dr8.up()
+    causes = dr8.bank.causes_of(0)
+    for name, amount in {"ber_bad": 1e-3, "good_to_bad": 1e-4, "bad_to_good": 0.05}.items():
+        causes.array(f"burst_{name}")[5] = amount
+    dr8.bank.mark(0)
+    dr8.bank.settle(dr8.now_ns)
+    counters = dr8.bank.counters
+    dr8.run(3)
+    symbols, errors = counters.lane_symbols[0], counters.errors[0]
+    assert symbols.sum() == counters.corrected_symbols[0]
+    assert symbols[5] > 0.99 * symbols.sum() > 1000
+    assert errors[5] > 0.99 * errors.sum()
+    assert (errors >= symbols).all()
 
 
 def test_bursts_count_without_fec_too(oio: World) -> None:

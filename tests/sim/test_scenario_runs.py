@@ -209,17 +209,49 @@ def test_without_pyarrow_parquet_is_refused_before_anything_starts(
     assert not (tmp_path / "out").exists()
 
 
-@pytest.mark.parametrize("name", ["telemetry.csv", "metrics.om"])
-def test_a_full_disk_ends_the_run_in_a_sentence(
+@pytest.mark.parametrize("name", ["telemetry.csv", "metrics.om", "summary.json"])
+def test_a_full_disk_ends_the_run_in_a_sentence_and_leaves_nothing_half_written(
     name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     story, out = tmp_path / "story.toml", tmp_path / "out"
     story.write_text(STORY)
     out.mkdir()
-    (out / name).symlink_to("/dev/full")
+    (out / "events.jsonl").write_text("of an earlier run\n")
+    (out / f"{name}.part").symlink_to("/dev/full")
     code, said = told(capsys, "run", str(story), f"--out={out}", "--for=10m")
     assert (code, said["reason"]) == (6, "UNWRITABLE")
     assert said["error"] == f"--out: {out}: No space left on device"
+    assert [file.name for file in out.iterdir()] == ["events.jsonl"]
+    assert (out / "events.jsonl").read_text() == "of an earlier run\n"
+
+
+def test_an_interrupted_run_leaves_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def interrupt(_: Run) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Run, "_summary", lambda run, _: interrupt(run))
+    story, out = tmp_path / "story.toml", tmp_path / "out"
+    story.write_text(STORY)
+    assert main(["run", str(story), f"--out={out}", "--for=4m"]) == 130
+    assert list(out.iterdir()) == []
+
+
+def test_how_much_will_be_written_is_known_before(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    story, out = tmp_path / "story.toml", tmp_path / "out"
+    story.write_text(STORY)
+    main(["run", str(story), f"--out={out}", "--format=csv", "--format=parquet"])
+    size = json.loads(capsys.readouterr().out.splitlines()[0])["size"]
+    assert (size["samples"], size["step_s"]) == (15, 120)
+    files = (out / name for name in ("metrics.om", "telemetry.csv", "telemetry.parquet"))
+    assert size["bytes"] == pytest.approx(sum(file.stat().st_size for file in files), rel=0.2)
+    with (out / "metrics.om").open() as metrics:
+        lines = sum(not line.startswith("#") for line in metrics)
+    assert 0.8 < lines / size["samples"] / size["series"] < 1.3
+    assert size["free_bytes"] > 0
 
 
 def test_events_are_json_lines_in_order(written: Path) -> None:

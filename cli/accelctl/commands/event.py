@@ -10,8 +10,9 @@ import rich_click as click
 
 from accelctl import formats, render
 from accelctl.exits import Interrupted
+from accelctl.known import EVENT_KINDS
 from accelctl.options import Noun, command, examples, printed, viewed
-from accelctl.params import COUNT, MOMENT, SUBJECT
+from accelctl.params import COUNT, MOMENT, SUBJECT, OneOf
 from accelctl.render import Cell, Column
 from accelctl.session import Session
 from accelctl.view import View, header_of, plain
@@ -48,6 +49,7 @@ severity_option = click.option(
 kind_option = click.option(
     "--kind",
     "kinds",
+    type=OneOf("kind", EVENT_KINDS),
     multiple=True,
     metavar="KIND",
     help="Only of this kind, as LINK_DOWN; may be given more than once.",

@@ -157,6 +157,7 @@ def _receiver(lane: Any) -> list[render.Field]:
         ("polarity", "inverted" if lane.inverted else ""),
         ("bits received", f"{lane.rx_bits_total:.4g}"),
         ("errors before FEC", render.count(lane.pre_fec_errors_total)),
+        ("symbols corrected", render.count(lane.fec_corrected_symbols_total)),
         ("times LOS", render.count(lane.los_total)),
         ("times LOL", render.count(lane.lol_total)),
     ]

@@ -8,7 +8,9 @@ from typing import Any
 import rich_click as click
 
 from accelctl import emulator, exits, render
+from accelctl.known import PROFILES
 from accelctl.options import Noun, command, examples, printed
+from accelctl.params import OneOf
 from accelctl.render import Cell, Column
 from accelctl.session import Session
 from accelctl.view import View
@@ -38,7 +40,12 @@ def cli() -> None:
 @click.option("--cards", type=COUNT, metavar="N", help="Count for so many cards, without a daemon.")
 @click.option("--engines", type=COUNT, metavar="N", help="Engines of a card; as in the profile.")
 @click.option("--lanes", type=COUNT, metavar="N", help="Lanes of an engine; as in the profile.")
-@click.option("--profile", metavar="NAME", help="Kind of card: dr8, oio or single. [dr8]")
+@click.option(
+    "--profile",
+    type=OneOf("profile", PROFILES),
+    metavar="NAME",
+    help="Kind of card: dr8, oio or single. [dr8]",
+)
 @printed
 def budget(
     session: Session,

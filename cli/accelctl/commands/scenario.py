@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,8 @@ from accelctl.render import Cell, Column
 from accelctl.session import Session
 from accelctl.view import View
 
+MUCH_BYTES = 100e6  # of files: more is told before it is written
+STEPS_S = (1, 5, 10, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 21600, 86400)
 FILES = ("events.jsonl", "faults.csv", "metrics.om", "summary.json")
 
 MISTAKE_COLUMNS = (
@@ -69,7 +72,7 @@ def check(session: Session, view: View, file: Path, live: bool) -> None:
 
 @command(cli, "run")
 @examples(
-    "accelctl scenario run hot_aisle.toml --simulate --for 1d --out hot",
+    "accelctl scenario run hot_aisle.toml --simulate --for 8h --out hot",
     "accelctl scenario run hot_aisle.toml --simulate --step 5m -o json",
 )
 @click.argument("file", type=click.Path(path_type=Path))
@@ -135,7 +138,7 @@ def run(
                 "format": formats,
                 "cold-start": cold_start,
             }
-            found = scenarios.simulate(file, options, show)
+            found = scenarios.simulate(file, options, partial(_tell_size, view), show)
     else:
         if step is not None or out is not None or formats or cold_start:
             raise click.UsageError("--step, --out, --format and --cold-start go with --simulate")
@@ -154,6 +157,36 @@ def run(
         result["files"] = [str(out / name) for name in (*FILES[:2], *tables, *FILES[2:])]
     view.write(view.single(result, lambda row: _lines(view, row)))
     _judge(file, result)
+
+
+def _tell_size(view: View, size: dict[str, int]) -> None:
+    """Before much is written, how much, and what makes it less. Goes to stderr: it is no result."""
+    import sys
+
+    written = size["bytes"]
+    if written <= min(MUCH_BYTES, size["free_bytes"]):
+        return
+    words = (
+        f"this writes about {render.size(written)}: {render.count(size['samples'])} samples"
+        f" of {render.count(size['series'])} series, every {render.time_s(size['step_s'])}"
+    )
+    if written > size["free_bytes"]:
+        words += f", and {render.size(size['free_bytes'])} are free"
+    wanted_s = size["step_s"] * written / min(MUCH_BYTES, size["free_bytes"] or 1)
+    step_s = next((s for s in STEPS_S if s >= wanted_s), STEPS_S[-1])
+    less = render.size(written * size["step_s"] // step_s)
+    sys.stderr.write(
+        f"accelctl: {words}; --step {_span(step_s)} makes it {less}; fewer ports do, too:"
+        ' [telemetry] on = "card0/*" in the file\n'
+    )
+
+
+def _span(seconds: int) -> str:
+    """As --step takes it."""
+    for unit, length_s in (("d", 86400), ("h", 3600), ("m", 60)):
+        if seconds % length_s == 0:
+            return f"{seconds // length_s}{unit}"
+    return f"{seconds}s"
 
 
 @contextmanager

@@ -16,7 +16,7 @@ from importlib.resources import files
 from pathlib import Path
 
 PREFIX = "acceld-demo-"
-STOP_S = 10.0
+STOP_S = 15.0  # longer than the daemon gives its chassis
 SOCKET_FOLDER_MAX = 85  # of the 107 bytes of a socket's path
 
 

@@ -30,9 +30,10 @@ def _lane(
     kind: Kind = "gauge",
     when: str = "",
     fitted: str = "",
+    group: str = "lane",
 ) -> Field:
     return Field(
-        Noun.LANE, "lane", metric, text, Column(column, when), unit, divisor, kind,
+        Noun.LANE, group, metric, text, Column(column, when), unit, divisor, kind,
         "Lane", key, fitted=fitted,
     )  # fmt: skip
 
@@ -120,5 +121,12 @@ LANE_FIELDS = (
     _lane(
         "accel_lane_lol_events_total", "Times the lock was lost.",
         "lol_count", "lol_total", kind="counter",
+    ),
+)  # fmt: skip
+LANE_FEC_FIELDS = (
+    _lane(
+        "accel_lane_fec_corrected_symbols_total",
+        "Symbols of this lane that FEC corrected; those of all lanes are the link's.",
+        "fec_corrected_symbols", "fec_corrected_symbols_total", kind="counter", group="lane_fec",
     ),
 )  # fmt: skip

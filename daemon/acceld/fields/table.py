@@ -9,7 +9,7 @@ from acceld.fields.engine import ENGINE_FIELDS, LASER_FIELDS
 from acceld.fields.field import Field, Noun
 from acceld.fields.flags import FLAG_FIELDS, LANE_FLAG_FIELDS
 from acceld.fields.host import HOST_FIELDS, WORKER_FIELDS
-from acceld.fields.lane import LANE_FIELDS
+from acceld.fields.lane import LANE_FEC_FIELDS, LANE_FIELDS
 from acceld.fields.link import FEC_FIELDS, LINK_FIELDS, PORT_FIELDS
 from acceld.fields.trouble import FAULT_FIELDS, HEALTH_FIELDS
 
@@ -24,6 +24,7 @@ FIELDS: tuple[Field, ...] = (
     *FEC_FIELDS,
     *PORT_FIELDS,
     *LANE_FIELDS,
+    *LANE_FEC_FIELDS,
     *FLAG_FIELDS,
     *LANE_FLAG_FIELDS,
     *FAULT_FIELDS,
@@ -44,12 +45,13 @@ GROUPS: dict[str, str] = {
     "fec": "error correction of links, with its histogram",
     "port": "what crossed the interface of each port with a fibre, and its replay",
     "lane": "light, lasers and bits of every lane",
+    "lane_fec": "which lane the symbols were on that FEC corrected",
     "flags": "flags that are on, and how many are latched and have changed",
     "lane_flags": "latches of each lane, and changes of each of its flags",
     "fault": "what was made wrong by command",
     "health": "health of every object, and why it is not ok",
 }
-OPT_IN = frozenset({"lane_flags"})
+OPT_IN = frozenset({"lane_fec", "lane_flags"})
 DEFAULT = frozenset(GROUPS) - OPT_IN
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import ctypes
 import os
 
-from accelhw.interface import hugepages
+from accelhw.interface.hugepages import HugePages
 
 _LIBC = ctypes.CDLL(None, use_errno=True)
 _FALLOC_FL_KEEP_SIZE = 1
@@ -22,6 +22,7 @@ class Hbm:
 
     def __init__(self, fd: int) -> None:
         self._fd = os.dup(fd)
+        self._pages = HugePages(self._fd)
 
     def fileno(self) -> int:
         return self._fd
@@ -54,7 +55,7 @@ class Hbm:
 
     def prepare(self, start: int, end: int, low: int, high: int) -> None:
         """Bytes `start` to `end` are written next, and all of `low` to `high` in the end."""
-        hugepages.prepare(self._fd, start, end, low, high)
+        self._pages.prepare(start, end, low, high)
 
     def release(self, address: int, length: int) -> None:
         """Give pages back to the machine; they read as zeros from now on. Raises OSError."""

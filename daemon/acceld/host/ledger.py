@@ -40,7 +40,7 @@ COUNTERS: dict[str, tuple[str, ...]] = {
         "fec_bins", "fec_lock_losses", "recoveries", "recovery_failures", "flaps", "flaps_damped",
         "fallbacks", "equaliser_requests",
     ),
-    "lane": ("rx_bits", "pre_fec_errors", "los_count", "lol_count"),
+    "lane": ("rx_bits", "pre_fec_errors", "fec_corrected_symbols", "los_count", "lol_count"),
     "card_flag": ("count",),
     "lane_flag": ("count",),
 }  # fmt: skip

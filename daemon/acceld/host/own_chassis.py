@@ -11,7 +11,7 @@ import structlog
 
 log = structlog.get_logger()
 
-POWER_OFF_S = 5.0  # from SIGTERM to SIGKILL
+POWER_OFF_S = 10.0  # from SIGTERM to SIGKILL: for workers to end and interfaces to be unmade
 
 
 class OwnChassis:

@@ -397,6 +397,7 @@ class OpticalEngine:
         rows["pre_fec_ber"] = read.pre_fec_ber[port]
         rows["rx_bits"] = self.rx_bits
         rows["pre_fec_errors"] = self.errors
+        rows["fec_corrected_symbols"] = bank.counters.lane_symbols[port]
         rows["los_count"] = self.los_count
         rows["lol_count"] = self.lol_count
         rows["peer_lane"] = self._peer_lane
@@ -433,6 +434,7 @@ class OpticalEngine:
         counters, port = self.bank.counters, self.port
         counters.rx_bits[port] = rows["rx_bits"]
         counters.errors[port] = rows["pre_fec_errors"]
+        counters.lane_symbols[port] = rows["fec_corrected_symbols"]
         self.bank.rx.los_count[port] = rows["los_count"]
         self.bank.rx.lol_count[port] = rows["lol_count"]
         if port_row is not None:

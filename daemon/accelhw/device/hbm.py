@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from accelhw.interface import hugepages
+from accelhw.interface.hugepages import HugePages, mapped
 from accelhw.wire.checksum import crc32c
 
 COPY_BYTES = 1 << 20  # one turn of a copy inside the card
@@ -17,17 +17,18 @@ class Hbm:
     backed: a page that the machine cannot back then answers EFAULT instead of ending the process.
     """
 
-    __slots__ = ("_scratch", "fd", "size_bytes", "view")
+    __slots__ = ("_pages", "_scratch", "fd", "size_bytes", "view")
 
     def __init__(self, fd: int, size_bytes: int) -> None:
         self.fd = fd
         self.size_bytes = size_bytes
-        self.view = hugepages.mapped(fd, size_bytes)
+        self.view = mapped(fd, size_bytes)
+        self._pages = HugePages(fd)
         self._scratch: memoryview | None = None
 
     def prepare(self, start: int, end: int, low: int, high: int) -> None:
         """Bytes `start` to `end` are written next, and all of `low` to `high` in the end."""
-        hugepages.prepare(self.fd, start, end, low, high)
+        self._pages.prepare(start, end, low, high)
 
     def copy(self, source: int, target: int, length: int) -> int:
         """Copy up to COPY_BYTES inside the memory; CRC-32C of them. Raises OSError."""

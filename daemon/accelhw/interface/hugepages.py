@@ -6,8 +6,7 @@ Where anything is missing (an old kernel, a filter of system calls, free huge pa
 stays on small pages: nothing here raises for that, and nothing here changes a byte.
 
 The file itself remembers what was done: only extents that hold nothing yet are backed, all others
-are left as they are. So it does not matter which process writes first. The SDK stands alone and
-carries this very file, too.
+are left as they are. So it does not matter which process writes first.
 """
 
 from __future__ import annotations
@@ -15,6 +14,7 @@ from __future__ import annotations
 import ctypes
 import mmap
 import os
+import time
 import weakref
 from collections.abc import Callable, Iterator
 
@@ -22,6 +22,11 @@ EXTENT_BYTES = 2 << 20  # a huge page where small ones have 4 KiB
 # At once. Each call of madvise first lets every CPU empty its lists of new pages, at times for
 # milliseconds on a busy machine, so less would cost more; a loop that waits should not wait longer.
 STEP_BYTES = 8 << 20
+# For an extent: more than small pages would cost. So it is in a virtual machine whose host takes
+# free memory back (free page reporting) and finds it again 4 KiB at a time; it seldom takes small
+# pages. After a slow extent, one is tried again in that many times what it took: 3 % of the time.
+SLOW_NS = 2_000_000
+PAUSE = 32
 
 _PROT_NONE = 0
 _MAP_FIXED, _MAP_NORESERVE = 0x10, 0x4000  # asm-generic/mman-common.h
@@ -50,56 +55,84 @@ def mapped(fd: int, size_bytes: int) -> memoryview:
     return memoryview(array).cast("B")
 
 
-def prepare(
-    fd: int, start: int, end: int, low: int, high: int, *, advise: Advise = _LIBC.madvise
-) -> None:
-    """Bytes `start` to `end` are written next, and all of `low` to `high` in the end.
+class HugePages:
+    """Of one file, which stays the caller's. Threads may share it."""
 
-    Backs empty extents that lie wholly in `low` to `high` with huge pages, of each step that the
-    bytes touch. Costs a system call where that is done already.
-    """
-    low, high = -(-low // EXTENT_BYTES) * EXTENT_BYTES, high // EXTENT_BYTES * EXTENT_BYTES
-    for step in range(start // STEP_BYTES * STEP_BYTES, end, STEP_BYTES):
-        first, last = max(step, low), min(step + STEP_BYTES, high)
-        look = max(first, start // EXTENT_BYTES * EXTENT_BYTES)
-        if look < last and _next_data(fd, look, last) > look:
-            for run_start, run_end in _empty(fd, first, last):
-                _back(fd, run_start, run_end, advise)
+    __slots__ = ("_advise", "_at_once", "_fd", "_now_ns", "_resume_ns")
 
+    def __init__(
+        self,
+        fd: int,
+        *,
+        advise: Advise = _LIBC.madvise,
+        now_ns: Callable[[], int] = time.monotonic_ns,
+    ) -> None:
+        self._fd = fd
+        self._advise = advise
+        self._now_ns = now_ns
+        self._at_once = EXTENT_BYTES  # bytes; doubles as long as that is fast
+        self._resume_ns = 0
 
-def _empty(fd: int, start: int, end: int) -> Iterator[tuple[int, int]]:
-    """Runs of extents of the range that have no page at all."""
-    while start < end:
-        data = _next_data(fd, start, end)
-        run_end = data // EXTENT_BYTES * EXTENT_BYTES
-        if run_end > start:
-            yield start, run_end
-        start = run_end + EXTENT_BYTES
+    def prepare(self, start: int, end: int, low: int, high: int) -> None:
+        """Bytes `start` to `end` are written next, and all of `low` to `high` in the end.
 
+        Backs empty extents that lie wholly in `low` to `high`, of each step that the bytes touch.
+        Costs a system call where that is done already.
+        """
+        low, high = -(-low // EXTENT_BYTES) * EXTENT_BYTES, high // EXTENT_BYTES * EXTENT_BYTES
+        for step in range(start // STEP_BYTES * STEP_BYTES, end, STEP_BYTES):
+            first, last = max(step, low), min(step + STEP_BYTES, high)
+            look = max(first, start // EXTENT_BYTES * EXTENT_BYTES)
+            if look < last and self._next_data(look, last) > look:
+                for run in self._empty(first, last):
+                    self._back_run(*run)
 
-def _next_data(fd: int, start: int, end: int) -> int:
-    """Where the first page from `start` on begins, `end` if none does before it."""
-    try:
-        return min(os.lseek(fd, start, os.SEEK_DATA), end)
-    except OSError:
-        return end  # ENXIO: none follows
+    def _back_run(self, start: int, end: int) -> None:
+        """Piece by piece, until one was slow."""
+        began_ns = self._now_ns()
+        while start < end and began_ns >= self._resume_ns:
+            length = min(end - start, self._at_once)
+            self._back(start, length)
+            now_ns = self._now_ns()
+            took_ns = now_ns - began_ns
+            if took_ns > length // EXTENT_BYTES * SLOW_NS:
+                self._at_once = EXTENT_BYTES
+                self._resume_ns = now_ns + PAUSE * took_ns
+            else:
+                self._at_once = min(2 * self._at_once, STEP_BYTES)
+            start, began_ns = start + length, now_ns
 
+    def _empty(self, start: int, end: int) -> Iterator[tuple[int, int]]:
+        """Runs of extents of the range that have no page at all."""
+        while start < end:
+            data = self._next_data(start, end)
+            run_end = data // EXTENT_BYTES * EXTENT_BYTES
+            if run_end > start:
+                yield start, run_end
+            start = run_end + EXTENT_BYTES
 
-def _back(fd: int, start: int, end: int, advise: Advise) -> None:
-    """A mapping of a moment, so that no process is charged for bytes that it does not use."""
-    try:
-        address = _map(fd, start, end - start)
-    except OSError:
-        return
-    try:
-        for extent in range(address, address + end - start, EXTENT_BYTES):
-            # One page to begin with. A read, for others may be writing; and not by our own hand,
-            # for a page that cannot be had would end the process.
-            if advise(extent, mmap.PAGESIZE, _MADV_POPULATE_READ):
-                return
-        advise(address, end - start, _MADV_COLLAPSE)
-    finally:
-        _LIBC.munmap(address, end - start)
+    def _next_data(self, start: int, end: int) -> int:
+        """Where the first page from `start` on begins, `end` if none does before it."""
+        try:
+            return min(os.lseek(self._fd, start, os.SEEK_DATA), end)
+        except OSError:
+            return end  # ENXIO: none follows
+
+    def _back(self, start: int, length: int) -> None:
+        """By a mapping of a moment: no process is charged for bytes that it does not use."""
+        try:
+            address = _map(self._fd, start, length)
+        except OSError:
+            return
+        try:
+            for extent in range(address, address + length, EXTENT_BYTES):
+                # One page to begin with. A read, for others may be writing; and not by our own
+                # hand, for a page that cannot be had would end the process.
+                if self._advise(extent, mmap.PAGESIZE, _MADV_POPULATE_READ):
+                    return
+            self._advise(address, length, _MADV_COLLAPSE)
+        finally:
+            _LIBC.munmap(address, length)
 
 
 def _map(fd: int, offset: int, length: int) -> int:

@@ -74,7 +74,6 @@ PORT = np.dtype(
         ("width", "u2"),  # lanes that carry data
         ("peer_oe", "i2"),  # -1: unknown
         ("_pad1", "u2"),
-        ("reason_lanes", "u8"),  # a mask: every lane that the reason is about
         ("epoch", "u4"),
         ("peer_chassis", "S16"),
         ("peer_card", "S32"),
@@ -120,6 +119,7 @@ PORT = np.dtype(
         ("flaps_damped", "u8"),  # those after which it was held down until it was quiet
         ("fallbacks", "u8"),  # trainings that failed and were repeated in a slower mode
         ("equaliser_requests", "u8"),  # to the far transmitters, over all lanes and trainings
+        ("reason_lanes", "u8"),  # a mask: every lane that the reason is about
     ]
 )
 LANE = np.dtype(
@@ -132,6 +132,7 @@ LANE = np.dtype(
         ("pre_fec_ber", "f8"),
         ("rx_bits", "f8"),  # bits that passed the receiver, idle or not
         ("pre_fec_errors", "u8"),  # bit errors drawn for those bits
+        ("fec_corrected_symbols", "u8"),  # symbols of this lane that FEC corrected
         ("los_count", "u8"),
         ("lol_count", "u8"),
         ("peer_lane", "i2"),  # far Tx lane that arrives here; -1: unknown

@@ -2,8 +2,10 @@
 
 They move at the emulated line rate, traffic or not. Counts are drawn by the dice of their lane or
 link, from what was expected under the light there was. With FEC the codewords come first: bins,
-lost ones, and from them the bits that were wrong, dealt over the lanes by their share; so corrected
-bits and the lanes' errors tell one story. Words that real frames met are drawn where they are met.
+lost ones, and from them the symbols and bits that were wrong, dealt over the lanes by their share.
+Each corrected symbol falls on one lane, with at least one wrong bit there; so a link's corrected
+symbols are those of its lanes, and bits, symbols and words tell one story. Words that real frames
+met are drawn where they are met.
 """
 
 from __future__ import annotations
@@ -29,8 +31,11 @@ BINS = 16
 NEVER = -1
 FECS: tuple[str, ...] = ("none", "kr4", "kp4")
 NEGLIGIBLE = 1e-15  # a mean that never gives a count
+ROUNDING = 1e-12  # far below what a double keeps of a sum
 # Offsets of the keys; `turn` adds to them.
-PURPOSES = {"words": 10, "lock": 20, "burst": 30, "split": 100, "bins": 200}
+PURPOSES = {
+    "words": 10, "lock": 20, "burst": 30, "split": 100, "bins": 200, "symbols": 300, "more": 400
+}  # fmt: skip
 
 # Bits of a codeword, by FEC; without one, of a step of the burst chain.
 _WORD_BITS: Floats = np.array(
@@ -48,6 +53,7 @@ class Counters:
         # Lanes
         self.rx_bits: Floats = np.zeros(shape)
         self.errors: Counts = np.zeros(shape, np.uint64)
+        self.lane_symbols: Counts = np.zeros(shape, np.uint64)  # that FEC corrected
         # Links
         self.codewords: Counts = np.zeros(ports, np.uint64)
         self.corrected_bits: Counts = np.zeros(ports, np.uint64)
@@ -71,7 +77,11 @@ class Counters:
         self._lost: Floats = np.zeros(ports)
         self._excess: Floats = np.zeros(ports)
         self._bits_a_symbol: Floats = np.ones(ports)
+        # By lane, what is wrong in a codeword, in parts of what is wrong in it on all lanes: bits;
+        # symbols; and bits beyond the first of their symbol.
         self._shares: Floats = np.zeros(shape)
+        self._symbol_shares: Floats = np.zeros(shape)
+        self._more_shares: Floats = np.zeros(shape)
         self._bursts: dict[int, _Burst] = {}
         self._draw: Counts = np.zeros(ports, np.uint64)
         self._keys: Counts = np.zeros(ports, np.uint64)
@@ -132,9 +142,15 @@ class Counters:
         with np.errstate(invalid="ignore", divide="ignore"):
             bits = fec.SYMBOL_BITS * errors.sum(axis=1) / total
         self._bits_a_symbol[ports] = np.where(total > 0.0, np.maximum(bits, 1.0), 1.0)
-        shares = np.zeros(used.shape)
-        shares[used] = errors.ravel()
-        self._shares[ports] = shares
+        wrong_bits = fec.SYMBOL_BITS * errors
+        # Where errors are so rare that no symbol has two, rounding must not leave a share of 0.
+        beyond = np.maximum(wrong_bits - wrong, ROUNDING * wrong_bits)
+        for into, parts in (
+            (self._shares, errors), (self._symbol_shares, wrong), (self._more_shares, beyond)
+        ):  # fmt: skip
+            shares = np.zeros(used.shape)
+            shares[used] = parts.ravel()
+            into[ports] = shares
 
     def _expect_bursts(self, ports: Ports, code: fec.Code | None) -> None:
         enter = np.where(self.used[ports], self._causes.burst_good_to_bad[ports], 0.0)
@@ -261,22 +277,26 @@ class Counters:
         )
         bins = self._deal_bins(ports, words - lost - in_bursts, draw)
         wrong_bits = self._wrong_bits(ports, lost, draw)
+        self._deal_symbols(ports, bins @ np.arange(BINS), draw)
         for port, place in self._bursting(ports):
             if in_bursts[place]:
-                chain = self._bursts[port]
-                kinds = chain.draw_bins(int(in_bursts[place]), self._burst_dice(port))
+                chain, dice = self._bursts[port], self._burst_dice(port)
+                kinds = chain.draw_bins(int(in_bursts[place]), dice)
                 bins[place, : len(kinds) - 1] += kinds[:-1]
                 lost[place] += kinds[-1]
-                wrong_bits[place] += round(kinds[-1] * chain.lost_bits)
+                self._deal_burst(port, kinds, dice)
         symbols = bins @ np.arange(BINS)
-        more = self._bits_a_symbol[ports] - 1.0
-        corrected = symbols + chance.poisson(symbols * more, self._dice(ports, "words", 1), draw)
+        more = chance.poisson(
+            symbols * (self._bits_a_symbol[ports] - 1.0), self._dice(ports, "words", 1), draw
+        )
+        corrected = symbols + more
         self.codewords[ports] += words.astype(np.uint64)
         self.uncorrectable[ports] += lost.astype(np.uint64)
         self.bins[ports] += bins.astype(np.uint64)
         self.corrected_symbols[ports] += symbols.astype(np.uint64)
         self.corrected_bits[ports] += corrected.astype(np.uint64)
-        self._split(ports, corrected + wrong_bits, draw)
+        self._deal(ports, more.astype(np.float64), self._more_shares, "more", draw, self.errors)
+        self._deal(ports, wrong_bits, self._shares, "split", draw, self.errors)
 
     def _deal_bins(self, ports: Ports, words: Floats, draw: Counts) -> Floats:
         """So many correctable codewords, by how many symbols were wrong: a multinomial draw."""
@@ -298,12 +318,29 @@ class Counters:
         mean = lost * self._excess[ports] * self._bits_a_symbol[ports]
         return chance.poisson(mean, self._dice(ports, "words", 2), draw).astype(np.float64)
 
-    def _split(self, ports: Ports, bits: Floats, draw: Counts) -> None:
-        """Deal wrong bits over the lanes by their share."""
-        if not bits.any():
+    def _deal_symbols(self, ports: Ports, symbols: Floats, draw: Counts) -> None:
+        """Corrected symbols, each with its first wrong bit."""
+        self._deal(
+            ports, symbols, self._symbol_shares, "symbols", draw, self.lane_symbols, self.errors
+        )
+
+    def _deal_burst(self, port: int, kinds: NDArray[np.int64], dice: np.random.Generator) -> None:
+        """What was wrong in codewords of a burst, on the lanes that it hit; of each symbol one bit,
+        as the others are dealt with all of the link's."""
+        chain = self._bursts[port]
+        symbols = dice.multinomial(int(kinds[:-1] @ np.arange(len(kinds) - 1)), chain.symbol_share)
+        lost = dice.multinomial(round(kinds[-1] * chain.lost_bits), chain.bit_share)
+        self.lane_symbols[port, chain.used] += symbols.astype(np.uint64)
+        self.errors[port, chain.used] += (symbols + lost).astype(np.uint64)
+
+    def _deal(
+        self, ports: Ports, counts: Floats, by: Floats, purpose: str, draw: Counts, *into: Counts
+    ) -> None:
+        """Deal what was counted of links over their lanes, by the lanes' shares."""
+        if not counts.any():
             return
-        left = bits.copy()
-        shares = self._shares[ports]
+        left = counts.copy()
+        shares = by[ports]
         ahead = np.cumsum(shares[:, ::-1], axis=1)[:, ::-1]
         for lane in range(shares.shape[1]):
             share = shares[:, lane]
@@ -311,9 +348,10 @@ class Counters:
                 continue
             part = np.where(share > 0.0, share / np.maximum(ahead[:, lane], 1e-300), 0.0)
             taken = chance.binomial(
-                left, np.minimum(part, 1.0), self._dice(ports, "split", lane), draw
+                left, np.minimum(part, 1.0), self._dice(ports, purpose, lane), draw
             )
-            self.errors[ports, lane] += taken.astype(np.uint64)
+            for counter in into:
+                counter[ports, lane] += taken.astype(np.uint64)
             left -= taken
 
 
@@ -329,9 +367,12 @@ class _Burst:
         self.odds = odds
         self.arrivals_ratio = enter * (1.0 - float(burst.share_bad(enter, leave)))
         if odds is not None:
+            wrong = fec.symbol_error_ratio(bad_ber)
             self.lost_bits = float(odds.excess_symbols[0]) * float(
-                fec.SYMBOL_BITS * bad_ber.sum() / fec.symbol_error_ratio(bad_ber).sum()
+                fec.SYMBOL_BITS * bad_ber.sum() / wrong.sum()
             )
+            self.symbol_share = wrong / wrong.sum()
+            self.bit_share = bad_ber / bad_ber.sum()
 
     def draw_words(self, words: int, dice: np.random.Generator) -> int:
         """Codewords in the bad state among so many."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import tempfile
 from bisect import bisect_left
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import IO
 
@@ -21,6 +21,7 @@ from accelhw.sim.metricfamilies import FAULT, Family, Mark, families
 from accelhw.sim.samples import SECOND_NS, ReadColumn, Things
 
 SERIES_AT_ONCE = 4096
+LINE_BYTES = 27  # beyond names and labels: braces, blanks, a time of 14 digits, and a usual value
 
 Stretch = list[float]  # first sample, last sample, value
 
@@ -37,6 +38,10 @@ class Metrics:
         self._times: list[str] = []
         self._at_ns: list[int] = []
         self._marks: dict[Family, dict[str, list[Stretch]]] = {}
+
+    def names(self) -> Iterator[tuple[str, str]]:
+        """Families and labels of the figures."""
+        return ((family.name, labels) for family in self._families for labels in family.series)
 
     def fault(self, labels: Sequence[str], from_ns: int, until_ns: int | None) -> None:
         """A fault that was there, on each of these places."""
@@ -77,6 +82,9 @@ class Metrics:
             for labels, stretches in sorted(self._marks.get(family, {}).items()):
                 self._write_stretches(f"{family.name}{{{labels}}}", stretches)
         self._file.write("# EOF\n")
+        self.close()
+
+    def close(self) -> None:
         self._spool.close()
 
     def _write_head(self, family: Family) -> None:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from accelhw.sim.telemetry import Row
 
 ROWS_AT_ONCE = 1 << 17  # of a row group
+COLUMN_BYTES = 2  # of a row, usually: most columns hardly change
 
 
 class NoParquet(Exception):
@@ -67,6 +68,10 @@ class ParquetTable:
         self._writer.write_table(pa.Table.from_arrays(arrays, schema=self._schema))
         self._waiting.clear()
         self._count = 0
+
+    @property
+    def bytes_each(self) -> int:
+        return len(self._schema.names) * COLUMN_BYTES
 
     def close(self) -> None:
         self._flush()

@@ -169,6 +169,20 @@ class Run:
                 ' the scenario: [telemetry] on = "card0/*"'
             )
 
+    def size(self) -> dict[str, int] | None:
+        """About what will be written; None: nothing."""
+        if self._outputs is None:
+            return None
+        samples = -(-self.options.duration_ns // self._step_ns)
+        series, bytes_each = self._outputs.size_each(list(self._marks.marks()))
+        return {
+            "samples": samples,
+            "step_s": self._step_ns // SECOND_NS,
+            "series": series,
+            "bytes": samples * bytes_each,
+            "free_bytes": self._outputs.free_bytes,
+        }
+
     def _choose(self, expectation: Any, targets: Targets) -> tuple[Subject, ...]:
         return choose(targets, self.options.seed, f"expect {expectation.line}")
 
@@ -374,9 +388,9 @@ class Run:
         return result
 
     def abandon(self) -> None:
-        """Ended before its time: what was written stays, as far as it goes."""
+        """Ended before its time: nothing is left of it."""
         if self._outputs is not None:
-            self._outputs.close()
+            self._outputs.discard()
         self._fleet.close()
 
     def _summary(self, outcomes: Sequence[Outcome]) -> dict[str, Any]:

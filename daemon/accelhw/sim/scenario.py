@@ -202,6 +202,8 @@ def _run(chosen: argparse.Namespace) -> int:
         _fail(f"{chosen.file}: {refused}")
     except OSError as error:
         _fail(f"--out: {error.filename}: {error.strerror}")
+    if (size := run.size()) is not None:
+        say(size=size)
     try:
         run.go()
         result = run.finish()

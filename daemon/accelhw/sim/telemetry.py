@@ -19,6 +19,7 @@ from accelhw.model.link import LinkState
 from accelhw.sim.samples import SECOND_NS, ReadColumn, Things, figure_values
 
 Column = NDArray[Any]
+CSV_BYTES = 6  # of a column, usually
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +45,10 @@ class Sink(Protocol):
 
     def write(self, columns: Sequence[Column]) -> None:
         """Some rows; nan is a value that is not there."""
+
+    @property
+    def bytes_each(self) -> int:
+        """About how many a row takes."""
 
     def close(self) -> None: ...
 
@@ -99,6 +104,10 @@ class CsvTable:
         lists = (column.tolist() for column in columns)
         lines = [form % values for values in zip(*lists, strict=True)]
         self._file.write("".join(lines).replace("nan", ""))
+
+    @property
+    def bytes_each(self) -> int:
+        return self._form.count(",") * CSV_BYTES
 
     def close(self) -> None:
         self._file.close()

@@ -66,7 +66,7 @@ class ExternalLaser(_message.Message):
     def __init__(self, index: _Optional[int] = ..., lanes: _Optional[_Iterable[int]] = ..., laser_temp_c: _Optional[float] = ..., tx_bias_ma: _Optional[float] = ..., laser_wear_ratio: _Optional[float] = ..., tec_current_ratio: _Optional[float] = ...) -> None: ...
 
 class Lane(_message.Message):
-    __slots__ = ("name", "signal_line", "channel", "wavelength_nm", "tx_on", "tx_power_dbm", "tx_bias_ma", "rx_power_dbm", "los", "lol", "margin_db", "q", "pre_fec_ber", "carries_data", "peer_lane", "inverted", "rx_bits_total", "pre_fec_errors_total", "los_total", "lol_total", "snr_db", "laser_temp_c", "laser_wear_ratio", "tec_current_ratio", "heater_mw", "flags")
+    __slots__ = ("name", "signal_line", "channel", "wavelength_nm", "tx_on", "tx_power_dbm", "tx_bias_ma", "rx_power_dbm", "los", "lol", "margin_db", "q", "pre_fec_ber", "carries_data", "peer_lane", "inverted", "rx_bits_total", "pre_fec_errors_total", "los_total", "lol_total", "snr_db", "laser_temp_c", "laser_wear_ratio", "tec_current_ratio", "heater_mw", "flags", "fec_corrected_symbols_total")
     NAME_FIELD_NUMBER: _ClassVar[int]
     SIGNAL_LINE_FIELD_NUMBER: _ClassVar[int]
     CHANNEL_FIELD_NUMBER: _ClassVar[int]
@@ -93,6 +93,7 @@ class Lane(_message.Message):
     TEC_CURRENT_RATIO_FIELD_NUMBER: _ClassVar[int]
     HEATER_MW_FIELD_NUMBER: _ClassVar[int]
     FLAGS_FIELD_NUMBER: _ClassVar[int]
+    FEC_CORRECTED_SYMBOLS_TOTAL_FIELD_NUMBER: _ClassVar[int]
     name: str
     signal_line: int
     channel: int
@@ -119,7 +120,8 @@ class Lane(_message.Message):
     tec_current_ratio: float
     heater_mw: float
     flags: _containers.RepeatedCompositeFieldContainer[_flag_pb2.Flag]
-    def __init__(self, name: _Optional[str] = ..., signal_line: _Optional[int] = ..., channel: _Optional[int] = ..., wavelength_nm: _Optional[float] = ..., tx_on: _Optional[bool] = ..., tx_power_dbm: _Optional[float] = ..., tx_bias_ma: _Optional[float] = ..., rx_power_dbm: _Optional[float] = ..., los: _Optional[bool] = ..., lol: _Optional[bool] = ..., margin_db: _Optional[float] = ..., q: _Optional[float] = ..., pre_fec_ber: _Optional[float] = ..., carries_data: _Optional[bool] = ..., peer_lane: _Optional[int] = ..., inverted: _Optional[bool] = ..., rx_bits_total: _Optional[float] = ..., pre_fec_errors_total: _Optional[int] = ..., los_total: _Optional[int] = ..., lol_total: _Optional[int] = ..., snr_db: _Optional[float] = ..., laser_temp_c: _Optional[float] = ..., laser_wear_ratio: _Optional[float] = ..., tec_current_ratio: _Optional[float] = ..., heater_mw: _Optional[float] = ..., flags: _Optional[_Iterable[_Union[_flag_pb2.Flag, _Mapping]]] = ...) -> None: ...
+    fec_corrected_symbols_total: int
+    def __init__(self, name: _Optional[str] = ..., signal_line: _Optional[int] = ..., channel: _Optional[int] = ..., wavelength_nm: _Optional[float] = ..., tx_on: _Optional[bool] = ..., tx_power_dbm: _Optional[float] = ..., tx_bias_ma: _Optional[float] = ..., rx_power_dbm: _Optional[float] = ..., los: _Optional[bool] = ..., lol: _Optional[bool] = ..., margin_db: _Optional[float] = ..., q: _Optional[float] = ..., pre_fec_ber: _Optional[float] = ..., carries_data: _Optional[bool] = ..., peer_lane: _Optional[int] = ..., inverted: _Optional[bool] = ..., rx_bits_total: _Optional[float] = ..., pre_fec_errors_total: _Optional[int] = ..., los_total: _Optional[int] = ..., lol_total: _Optional[int] = ..., snr_db: _Optional[float] = ..., laser_temp_c: _Optional[float] = ..., laser_wear_ratio: _Optional[float] = ..., tec_current_ratio: _Optional[float] = ..., heater_mw: _Optional[float] = ..., flags: _Optional[_Iterable[_Union[_flag_pb2.Flag, _Mapping]]] = ..., fec_corrected_symbols_total: _Optional[int] = ...) -> None: ...
 
 class ListEnginesRequest(_message.Message):
     __slots__ = ("parent", "page_size", "page_token")

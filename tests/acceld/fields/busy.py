@@ -20,10 +20,11 @@ from accelhw.model.profile import load_profile
 from ..fake_hardware import EPOCH_NS, FakeHardware
 
 KEPT = {  # words and places, that must stay what they are
-    "seq", "state", "phase", "reason", "reason_lane", "peer_reason", "peer_reason_lane", "peer_oe",
-    "peer_chassis", "peer_card", "mode", "fec_t", "width", "admin_up", "peer_lane", "used",
-    "fitted_margin", "worker", "ecc_rows", "ecc_row_states", "rx_power_dbm", "pre_fec_ber",
-    "tx_on", "los", "lol", "inverted", "up_since_ns", "hbm_throttled", "remap_failed",
+    "seq", "state", "phase", "reason", "reason_lane", "reason_lanes", "peer_reason",
+    "peer_reason_lane", "peer_oe", "peer_chassis", "peer_card", "mode", "fec_t", "width",
+    "admin_up", "peer_lane", "used", "fitted_margin", "worker", "ecc_rows", "ecc_row_states",
+    "rx_power_dbm", "pre_fec_ber", "tx_on", "los", "lol", "inverted", "up_since_ns",
+    "hbm_throttled", "remap_failed",
 }  # fmt: skip
 
 

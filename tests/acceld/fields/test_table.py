@@ -85,7 +85,7 @@ TOLD_OTHERWISE = {
     },
     "PORT": {
         "state": "by its words", "phase": "in the API", "reason": "by its words",
-        "reason_lane": "in the API", "peer_reason": "by its words",
+        "reason_lane": "in the API", "reason_lanes": "in the API", "peer_reason": "by its words",
         "peer_reason_lane": "in the API", "peer_oe": "in accel_link_info",
         "peer_card": "in accel_link_info", "peer_chassis": "in the API", "epoch": "in the API",
         "up_since_ns": "while it is up", "mode": "by its words", "fec_bins": "by bin",

@@ -203,6 +203,7 @@ async def test_power_off_loses_regions_and_says_so_but_keeps_what_was_configured
     assert hardware.maps["card0"][2].signal_line == 9
     listed = await daemon.memory.ListRegions(memory_pb2.ListRegionsRequest(parent="cards/-"))
     assert not listed.regions
+    await daemon.host.events.settled()
     kinds = [e.kind for e in daemon.host.events.list()]
     assert kinds.count("REGION_LOST") == 3
     assert kinds.count("CHASSIS_POWER_CYCLED") == 1

@@ -109,6 +109,7 @@ async def test_the_scrape_says_what_the_api_says(hardware: FakeHardware, daemon:
         assert found["accel_lane_rx_power_dbm", where] == lane.rx_power_dbm
         assert found["accel_lane_margin_db", where] == lane.margin_db
         assert found["accel_lane_pre_fec_errors_total", where] == lane.pre_fec_errors_total
+        assert ("accel_lane_fec_corrected_symbols_total", where) not in found  # not asked for
 
 
 async def test_exactly_one_state_is_one(hardware: FakeHardware, daemon: Daemon) -> None:
