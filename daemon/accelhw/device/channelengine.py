@@ -71,6 +71,7 @@ class _FarLanding(Landing):
         self.next = word.start
         self.end = word.end
         self.crc = 0
+        self.backed = 0
 
 
 class _FarSink(Sink):

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Protocol
 from accelhw.device.answers import Answers
 from accelhw.device.outbound import Outbound
 from accelhw.device.sink import Landing, Sink
+from accelhw.interface.hugepages import EXTENT_BYTES
 from accelhw.link.retry import SEQUENCE_MASK
 from accelhw.transport.base import Transport
 from accelhw.transport.direct import Direct, no_room
@@ -118,6 +119,8 @@ class Inbound:
         answers, landing = self._answers, self._landing
         while left and landing is not None:
             limit = min(left, answers.frames_until_due)
+            if landing.backed <= landing.next:
+                self._back(landing)
             taken, empty = self._land_frames(landing, limit, now_ns)
             left -= taken
             if answers.many and not self._port.held:
@@ -239,16 +242,20 @@ class Inbound:
                 else:
                     self._answers.drop(now_ns)
                 return True
-            base = landing.base
-            self._engine.hbm.prepare(
-                base + offset, base + landing.end, base, base + landing.sink.total_bytes
-            )
         return self._store(landing, offset, length, header.payload_crc, now_ns)
+
+    def _back(self, landing: Landing) -> None:
+        """Pages for what comes next of it."""
+        base, first = landing.base, landing.base + landing.next
+        landing.backed = first // EXTENT_BYTES * EXTENT_BYTES + EXTENT_BYTES - base
+        self._engine.hbm.prepare(first, first + 1, base, base + landing.sink.total_bytes)
 
     def _store(
         self, landing: Landing, offset: int, length: int, payload_crc: int, now_ns: int
     ) -> bool:
         """Land the peeked frame, of which all but the payload is known to be right."""
+        if landing.backed <= offset:
+            self._back(landing)
         start = landing.base + offset
         place = self._view[start : start + length]
         try:

@@ -13,9 +13,10 @@ if TYPE_CHECKING:
 
 
 class Landing:
-    """A chunk as it comes in over one port: `next` is where its next frame must begin."""
+    """A chunk as it comes in over one port: `next` is where its next frame must begin, `backed`
+    up to where pages were asked for."""
 
-    __slots__ = ("base", "chunk", "crc", "end", "next", "port", "sink", "stream")
+    __slots__ = ("backed", "base", "chunk", "crc", "end", "next", "port", "sink", "stream")
 
     def __init__(self, sink: Sink, chunk: int, port: Way, stream: int) -> None:
         self.sink = sink
@@ -26,6 +27,7 @@ class Landing:
         self.next = chunk * sink.chunk_bytes
         self.end = min(self.next + sink.chunk_bytes, sink.total_bytes)
         self.crc = 0
+        self.backed = 0
 
     def void(self) -> None:
         """Not a byte of it lands any more."""

@@ -22,11 +22,10 @@ EXTENT_BYTES = 2 << 20  # a huge page where small ones have 4 KiB
 # At once. Each call of madvise first lets every CPU empty its lists of new pages, at times for
 # milliseconds on a busy machine, so less would cost more; a loop that waits should not wait longer.
 STEP_BYTES = 8 << 20
-# For an extent: more than small pages would cost. So it is in a virtual machine whose host takes
-# free memory back (free page reporting) and finds it again 4 KiB at a time; it seldom takes small
-# pages. After a slow extent, one is tried again in that many times what it took: 3 % of the time.
+# For an extent: so it is in a virtual machine whose host takes free memory back (free page
+# reporting) and finds it again 4 KiB at a time. Then one is backed at a time, so that nobody waits
+# long at once.
 SLOW_NS = 2_000_000
-PAUSE = 32
 
 _PROT_NONE = 0
 _MAP_FIXED, _MAP_NORESERVE = 0x10, 0x4000  # asm-generic/mman-common.h
@@ -58,7 +57,7 @@ def mapped(fd: int, size_bytes: int) -> memoryview:
 class HugePages:
     """Of one file, which stays the caller's. Threads may share it."""
 
-    __slots__ = ("_advise", "_at_once", "_fd", "_now_ns", "_resume_ns")
+    __slots__ = ("_advise", "_at_once", "_fd", "_now_ns")
 
     def __init__(
         self,
@@ -71,36 +70,37 @@ class HugePages:
         self._advise = advise
         self._now_ns = now_ns
         self._at_once = EXTENT_BYTES  # bytes; doubles as long as that is fast
-        self._resume_ns = 0
 
     def prepare(self, start: int, end: int, low: int, high: int) -> None:
         """Bytes `start` to `end` are written next, and all of `low` to `high` in the end.
 
-        Backs empty extents that lie wholly in `low` to `high`, of each step that the bytes touch.
-        Costs a system call where that is done already.
+        Backs empty extents that lie wholly in `low` to `high`, from `start` on: all of the steps
+        that the bytes touch while that is fast, else the first. So it is best called again for
+        each extent. Costs a system call where that is done already.
         """
         low, high = -(-low // EXTENT_BYTES) * EXTENT_BYTES, high // EXTENT_BYTES * EXTENT_BYTES
         for step in range(start // STEP_BYTES * STEP_BYTES, end, STEP_BYTES):
             first, last = max(step, low), min(step + STEP_BYTES, high)
             look = max(first, start // EXTENT_BYTES * EXTENT_BYTES)
-            if look < last and self._next_data(look, last) > look:
-                for run in self._empty(first, last):
-                    self._back_run(*run)
+            if (
+                look < last
+                and self._next_data(look, last) > look
+                and not all(self._back_run(*run) for run in self._empty(look, last))
+            ):
+                return
 
-    def _back_run(self, start: int, end: int) -> None:
-        """Piece by piece, until one was slow."""
-        began_ns = self._now_ns()
-        while start < end and began_ns >= self._resume_ns:
+    def _back_run(self, start: int, end: int) -> bool:
+        """Piece by piece; False as soon as one was slow."""
+        while start < end:
             length = min(end - start, self._at_once)
+            began_ns = self._now_ns()
             self._back(start, length)
-            now_ns = self._now_ns()
-            took_ns = now_ns - began_ns
-            if took_ns > length // EXTENT_BYTES * SLOW_NS:
+            if self._now_ns() - began_ns > length // EXTENT_BYTES * SLOW_NS:
                 self._at_once = EXTENT_BYTES
-                self._resume_ns = now_ns + PAUSE * took_ns
-            else:
-                self._at_once = min(2 * self._at_once, STEP_BYTES)
-            start, began_ns = start + length, now_ns
+                return False
+            self._at_once = min(2 * self._at_once, STEP_BYTES)
+            start += length
+        return True
 
     def _empty(self, start: int, end: int) -> Iterator[tuple[int, int]]:
         """Runs of extents of the range that have no page at all."""
