@@ -45,6 +45,7 @@ from accelhw.device.hbm import Hbm
 from accelhw.interface.channel import ChannelClosed, LoopChannel
 from accelhw.optics.strikes import Strikes
 from accelhw.transport.base import InterfaceDown
+from accelhw.transport.cable import Cable, CableMap
 from accelhw.transport.packet import PacketTransport
 
 COUNT_NS = 100_000_000  # the longest that frames wait to be counted at the worker
@@ -69,7 +70,8 @@ class _Channel:
         self._gone = False  # the interface is down; the worker will see it, too
         self.way = plug.way
         self.strikes = Strikes(frame_dice(plug.seed, plug.card, plug.oe, plug.number))
-        self._transport = PacketTransport(fd, plug.mtu)
+        # A straight cable costs nothing, and takes frames back that were taken by mistake.
+        self._transport = Cable(PacketTransport(fd, plug.mtu), CableMap.straight_of(1))
         self.engine = ChannelEngine(
             plug.way, plug.name, plug.number, mover, mover.memories[plug.card], self._transport,
             self.strikes,

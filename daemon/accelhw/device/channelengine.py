@@ -72,6 +72,7 @@ class _FarLanding(Landing):
         self.end = word.end
         self.crc = 0
         self.backed = 0
+        self.share = 0
 
 
 class _FarSink(Sink):

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from accelhw.device.dataport import DataPort, Engine
 
 _ACK_NOW, _DROPPED = int(FrameFlag.ACK_NOW), int(FrameFlag.DROPPED)
+_SPILL = memoryview(bytearray(1 << 16))  # for what is longer than was thought
 _UNBACKED = (errno.EFAULT, errno.ENOMEM)  # HBM has no page there, and the machine gives none
 
 
@@ -68,6 +69,14 @@ class Clear:
 
     def strike(self, nbytes: int) -> Sequence[int]:
         return ()
+
+
+def _joined(frame_bytes: int, head: memoryview, place: memoryview) -> bytearray:
+    """A frame of that length that was taken into head, place and what spilled over."""
+    frame = bytearray(head[:frame_bytes])
+    frame += place[: max(0, frame_bytes - HEADER_BYTES)]
+    frame += _SPILL[: frame_bytes - len(frame)]
+    return frame
 
 
 class Inbound:
@@ -138,18 +147,29 @@ class Inbound:
         a frame changes is written down once behind them all. A frame of another kind stays.
         """
         direct, light, retry = self._direct, self._light, self._outbound.retry
-        look, take, head, scratch = direct.look, direct.take, direct.head, self._head
+        look, take, put_back, head, scratch = (
+            direct.look, direct.take, direct.put_back, direct.head, self._head
+        )  # fmt: skip
         head_covered = head[covered]
         memory, epoch, base = self._view, self._port.epoch, landing.base
         data, heard_ack = self._data_word, retry.base
-        end, stream = landing.end, landing.stream
+        end, stream, share = landing.end, landing.stream, landing.share
         offset, crc, expected = landing.next, landing.crc, self._answers.receiver.expected
         first, frames, length, answer_now = offset, 0, 0, 0
         empty = damaged = False
         fault: OSError | None = None
         try:
             while frames < limit and offset < end:
-                frame_bytes = look()
+                start = base + offset
+                if put_back is None:
+                    frame_bytes = look()
+                else:
+                    # Nearly always the next one is the next of these, as long as the last. What
+                    # stands at `place` is worth nothing until that has come.
+                    if offset + share > end:
+                        share = end - offset
+                    place = memory[start : start + share]
+                    frame_bytes = take((head, place, _SPILL))
                 (
                     word, length, _, frame_epoch, sequence, ack, frame_stream, frame_offset,
                     payload_crc, header_crc,
@@ -163,17 +183,22 @@ class Inbound:
                     or frame_bytes != HEADER_BYTES + length
                     or offset + length > end
                     or not length
+                    or (put_back is not None and length != share)
                     or crc32c(head_covered) != header_crc
                 ):
+                    if put_back is not None:
+                        put_back(_joined(frame_bytes, head, place))
                     break
                 if ack != heard_ack:
                     self._outbound.acknowledged(ack, not word & _DROPPED, now_ns)
                     heard_ack = retry.base
-                    if landing.end != end:
-                        break  # what it acknowledged ended this transfer
-                start = base + offset
-                place = memory[start : start + length]
-                take((scratch, place))
+                    if landing.end != end:  # what it acknowledged ended this transfer
+                        if put_back is not None:
+                            put_back(_joined(frame_bytes, head, place))
+                        break
+                if put_back is None:
+                    place = memory[start : start + length]
+                    take((scratch, place))
                 left = light.left - light.fixed - length * light.per_byte
                 if left > 0.0:
                     light.left = left
@@ -193,6 +218,8 @@ class Inbound:
             empty = True
         except OSError as error:
             fault = error
+            if put_back is not None and not self._was_next(head, landing, expected, offset):
+                fault = None  # Another frame fell into the hole: it is lost as any may be.
         landing.next, landing.crc = offset, crc
         self._answers.receiver.accept_run(frames, now_ns)
         if answer_now & _ACK_NOW:
@@ -213,6 +240,13 @@ class Inbound:
             self._landing = None
             self._engine.landed_chunk(landing, now_ns)
         return taken, empty
+
+    def _was_next(self, head: memoryview, landing: Landing, expected: int, offset: int) -> bool:
+        """Of a frame that was gone before it was looked at."""
+        word, _, _, epoch, sequence, _, stream, at, _, header_crc = unpack_bare(head)
+        return (sequence, at, stream, epoch, word >> BARE_FLAGS_BITS) == (
+            expected, offset, landing.stream, self._port.epoch, self._data_word
+        ) and crc32c(head[covered]) == header_crc  # fmt: skip
 
     # ---- any other expected frame ----
 
@@ -271,6 +305,7 @@ class Inbound:
         self._answers.receiver.accept(now_ns)
         landing.crc = crc
         landing.next = offset + length
+        landing.share = length
         self._port.counters.rx_payload_bytes += length
         if landing.next == landing.end:
             self._landing = None

@@ -14,9 +14,11 @@ if TYPE_CHECKING:
 
 class Landing:
     """A chunk as it comes in over one port: `next` is where its next frame must begin, `backed`
-    up to where pages were asked for."""
+    up to where pages were asked for, `share` the length of a frame of it."""
 
-    __slots__ = ("backed", "base", "chunk", "crc", "end", "next", "port", "sink", "stream")
+    __slots__ = (
+        "backed", "base", "chunk", "crc", "end", "next", "port", "share", "sink", "stream"
+    )  # fmt: skip
 
     def __init__(self, sink: Sink, chunk: int, port: Way, stream: int) -> None:
         self.sink = sink
@@ -28,6 +30,7 @@ class Landing:
         self.end = min(self.next + sink.chunk_bytes, sink.total_bytes)
         self.crc = 0
         self.backed = 0
+        self.share = 0
 
     def void(self) -> None:
         """Not a byte of it lands any more."""

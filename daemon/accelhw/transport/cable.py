@@ -138,8 +138,17 @@ class Cable:
         return self._inner.fileno()
 
     def direct(self) -> Direct | None:
-        """As the transport's own: data has no lane to be crossed."""
-        return self._inner.direct() if isinstance(self._inner, OffersDirect) else None
+        """As the transport's own, for data has no lane to be crossed; what was taken by mistake is
+        crossed when it is put back."""
+        direct = self._inner.direct() if isinstance(self._inner, OffersDirect) else None
+        return None if direct is None else replace(direct, put_back=self._put_back)
+
+    def _put_back(self, frame: bytearray) -> None:
+        crosses = not self._arriving.straight and len(frame) >= HEADER_BYTES
+        if crosses and frame[_TYPE_AT] in _LANE_FRAMES and self._is_sound(frame, len(frame)):
+            frame = self._crossed(frame, self._arriving)
+        self._frame = frame
+        self._bind()
 
     def send(self, parts: Sequence[Buffer]) -> bool:
         head = memoryview(parts[0])
@@ -153,7 +162,7 @@ class Cable:
         view = self._inner.peek()
         if view is None or len(view) < HEADER_BYTES or view[_TYPE_AT] not in _LANE_FRAMES:
             return view
-        if self._arriving.straight or not self._is_sound(view):
+        if self._arriving.straight or not self._is_sound(view, self._inner.peeked_bytes):
             return view
         frame = bytearray(self._inner.peeked_bytes)
         self._inner.receive_into([memoryview(frame)])
@@ -163,7 +172,7 @@ class Cable:
     def receive_into(self, parts: Sequence[memoryview]) -> int:
         if self._frame is None:
             return self._inner.receive_into(parts)
-        frame, self._frame = self._frame, None
+        frame = self._taken()
         at = 0
         for part in parts:
             piece = frame[at : at + len(part)]
@@ -174,14 +183,22 @@ class Cable:
     def discard(self) -> None:
         if self._frame is None:
             self._inner.discard()
-        self._frame = None
+        else:
+            self._taken()
+
+    def _taken(self) -> bytearray:
+        frame, self._frame = self._frame, None
+        assert frame is not None
+        self._bind()
+        return frame
 
     def close(self) -> None:
         self._inner.close()
 
-    def _is_sound(self, view: memoryview) -> bool:
+    @staticmethod
+    def _is_sound(view: Buffer, frame_bytes: int) -> bool:
         try:
-            decode_header(view, self._inner.peeked_bytes)
+            decode_header(view, frame_bytes)
         except MalformedFrame:
             return False  # The port counts it; there is nothing to cross in noise.
         return True

@@ -45,8 +45,11 @@ class Direct:
 
     put: Callable[[Sequence[Buffer]], object]  # a whole frame out
     look: Callable[[], int]  # the next frame's first bytes into `head`; the frame's true length
-    take: Callable[[Sequence[memoryview]], object]  # that frame, into the parts
+    take: Callable[[Sequence[memoryview]], int]  # that frame, into the parts; its length
     head: memoryview  # a header's length
+    # `take` without a look before, for who knows what comes: where it was something else, all of it
+    # goes back by this, and is the next to be seen. None: look first.
+    put_back: Callable[[bytearray], None] | None = None
 
 
 @runtime_checkable
