@@ -39,10 +39,34 @@ _ACK, _DATA, _MESSAGE = int(FrameType.ACK), int(FrameType.DATA), int(FrameType.M
 _NACK, _ACK_NOW = int(FrameFlag.NACK), int(FrameFlag.ACK_NOW)
 _NO_STREAM = 0  # means nothing to the far end, which takes such a frame and forgets it
 
-# A frame in flight: what it was cut from (None: a message), where in the transfer it begins, its
-# length, the chunk's CRC before it and with it, and a message's payload. A tuple, since one is made
-# for each frame that leaves.
-Outgoing = tuple[Cut | None, int, int, int, int, bytes]
+
+class Run:
+    """Frames in flight that left in one turn: a stretch of a cut, or a message alone.
+
+    It stands for each of them among the records of the retry layer, so that a frame which leaves
+    adds its checksum and nothing else.
+    """
+
+    __slots__ = ("crc", "crcs", "cut", "first", "left", "payload", "share", "start", "stop")
+
+    def __init__(
+        self, cut: Cut | None, first: int, start: int, share: int, crc: int, payload: bytes = b""
+    ) -> None:
+        self.cut = cut  # None: a message
+        self.first = first  # sequence of the first frame
+        self.start = self.stop = start  # from where to where in the transfer
+        self.share = share  # bytes of each frame but the last
+        self.crc = crc  # of the chunk before the first frame
+        self.crcs: list[int] = []  # and with each
+        self.payload = payload  # of a message
+        self.left = 0  # frames that were not acknowledged
+
+    def frame(self, sequence: int) -> tuple[int, int, int, int]:
+        """Where in the transfer it begins, its length, and the CRC before it and with it."""
+        place = (sequence - self.first) & SEQUENCE_MASK
+        start = self.start + place * self.share
+        crc = self.crcs[place - 1] if place else self.crc
+        return start, min(self.share, self.stop - start), crc, self.crcs[place]
 
 
 class Outbound:
@@ -55,7 +79,6 @@ class Outbound:
         "_frame_bytes",
         "_limit",
         "_messages",
-        "_messages_out",
         "_port",
         "_transport",
         "_view",
@@ -69,7 +92,7 @@ class Outbound:
     def __init__(
         self, port: DataPort, transport: Transport, direct: Direct, engine: Engine, answers: Answers
     ) -> None:
-        self.retry: RetrySender[Outgoing] = RetrySender()
+        self.retry: RetrySender[Run] = RetrySender()
         self.blocked = False  # a frame found no room: wait until the transport is writable
         self._port = port
         self._transport = transport
@@ -81,7 +104,6 @@ class Outbound:
         self._limit = payload_limit(transport.mtu) // FRAME_ALIGNMENT * FRAME_ALIGNMENT
         self.turn_frames = max(1, min(TURN_BYTES // self._limit, TURN_FRAMES_MAX))
         self._messages: deque[bytes] = deque()
-        self._messages_out = 0  # in flight
         self.cut: Cut | None = None  # the chunk that is being sent
         self._frame_bytes = self._limit  # payload of the frames of the present cut
 
@@ -95,11 +117,10 @@ class Outbound:
 
     def stop(self) -> list[bytes]:
         """Forget all that is in flight; the messages among it, and those that had not left."""
-        lost = [payload for cut, *_, payload in self.retry.records if cut is None]
+        lost = [run.payload for run in self.retry.records if run.cut is None]
         lost += self._messages
         self.retry.start(0)
         self._messages.clear()
-        self._messages_out = 0
         self.cut = None
         self.blocked = False
         return lost
@@ -135,12 +156,13 @@ class Outbound:
                 self._begin(now_ns)
             if self._messages:
                 payload = self._messages[0]
-                fresh = (None, 0, len(payload), 0, crc32c(payload), payload)
-                if not self._transmit(retry.next_sequence, fresh):
+                run = Run(None, retry.next_sequence, 0, len(payload), 0, payload)
+                run.stop, run.left = len(payload), 1
+                run.crcs.append(crc32c(payload))
+                if not self._transmit(run.first, run):
                     return False
                 self._messages.popleft()
-                self._messages_out += 1
-                retry.sent(fresh, now_ns)
+                retry.sent(run, now_ns)
                 budget -= 1
             elif self.cut is not None:
                 budget -= self._stream(self.cut, min(room, budget), room, now_ns)
@@ -156,8 +178,8 @@ class Outbound:
     def _stream(self, cut: Cut, limit: int, room: int, now_ns: int) -> int:
         """Send up to `limit` frames of the cut; how many. `blocked`: one found no room.
 
-        This is the hot path of sending: a chunk's frames one after the other, no call of ours and
-        no object but a tuple per frame.
+        This is the hot path of sending: a chunk's frames one after the other, no call and no object
+        of ours per frame.
         """
         memory, put, writer = self._view, self._direct.put, self._writer
         port, answers = self._port, self._answers
@@ -173,8 +195,8 @@ class Outbound:
         flags = _ACK_NOW if stop == cut.end or limit == room else 0  # of the last frame
         dropped = answers.dropped_flag()
         writer.begin_run(dropped, share, port.credit_frames, port.epoch)
-        run: list[Outgoing] = []
-        add = run.append
+        run = Run(cut, sequence, offset, share, crc)
+        add = run.crcs.append
         try:
             for start in range(base + offset, base + stop, share):
                 length = share
@@ -186,19 +208,20 @@ class Outbound:
                 pack_place(buffer, PLACE_AT, sequence, ack, stream, offset, crc_with)
                 pack_checksum(buffer, CHECKSUM_AT, crc32c(covered_part))
                 put((buffer, view))
-                add((cut, offset, length, crc, crc_with, b""))
+                add(crc_with)
                 offset += length
                 crc = crc_with
                 sequence = (sequence + 1) & SEQUENCE_MASK
         except OSError as error:
             no_room(error)
             self._full()
-        count = len(run)
+        count = run.left = len(run.crcs)
+        run.stop = offset
         payload_bytes = offset - cut.next
         cut.next, cut.crc = offset, crc
         cut.in_flight += count
         if count:
-            self.retry.sent_run(run, now_ns)
+            self.retry.sent_run(run, count, now_ns)
             counters = port.counters
             counters.tx_frames += count
             counters.tx_bytes += count * HEADER_BYTES + payload_bytes
@@ -218,18 +241,19 @@ class Outbound:
             share = -(-length // frames)
             self._frame_bytes = -(-share // FRAME_ALIGNMENT) * FRAME_ALIGNMENT
 
-    def _replay(self, sequence: int, record: Outgoing, now_ns: int) -> bool:
-        cut, offset, length, crc_before, crc, _ = record
+    def _replay(self, sequence: int, run: Run, now_ns: int) -> bool:
+        cut = run.cut
+        offset, length, crc_before, crc = run.frame(sequence)
         if cut is not None and cut.stream != _NO_STREAM:
             view = self._view[cut.base + offset : cut.base + offset + length]
             if crc32c(view, crc_before) != crc:
                 # The source was changed meanwhile: what was promised is gone, and so is the
                 # transfer. Its frames keep their place in the sequence, but belong to nobody now.
-                for other, *_ in self.retry.records:
-                    if other is not None and other.push is cut.push:
-                        other.stream = _NO_STREAM
+                for other in self.retry.records:
+                    if other.cut is not None and other.cut.push is cut.push:
+                        other.cut.stream = _NO_STREAM
                 self._engine.source_changed(cut, now_ns)
-        if not self._transmit(sequence, record):
+        if not self._transmit(sequence, run):
             return False
         self.retry.resent()
         self._port.counters.replayed_frames += 1
@@ -237,10 +261,11 @@ class Outbound:
             cut.push.replayed_frames += 1
         return True
 
-    def _transmit(self, sequence: int, record: Outgoing) -> bool:
-        """A frame out of the usual run: a message, or anything again. False: no room now."""
-        cut, offset, length, _, crc, payload = record
-        type_, flags, stream, body = _MESSAGE, _ACK_NOW, 0, memoryview(payload)
+    def _transmit(self, sequence: int, run: Run) -> bool:
+        """A frame out of the usual: a message, or anything again. False: no room now."""
+        cut = run.cut
+        offset, length, _, crc = run.frame(sequence)
+        type_, flags, stream, body = _MESSAGE, _ACK_NOW, 0, memoryview(run.payload)
         if cut is not None:
             last = (sequence - self.retry.base + 1) & SEQUENCE_MASK >= len(self.retry.records)
             type_, flags, stream = _DATA, _ACK_NOW if last else 0, cut.stream
@@ -293,17 +318,13 @@ class Outbound:
             return
         taken = retry.take_run(count)
         while taken:
-            cut, run = taken[0][0], 1
-            if taken[-1][0] is cut and not self._messages_out:
-                run = len(taken)  # nearly always: a stretch of one chunk, and no message in it
-            else:
-                while run < len(taken) and taken[run][0] is cut:
-                    run += 1
-            del taken[:run]
+            run = taken[0]
+            frames, cut = min(run.left, len(taken)), run.cut
+            run.left -= frames
+            del taken[:frames]
             if cut is None:
-                self._messages_out -= run
                 continue
-            cut.in_flight -= run
+            cut.in_flight -= frames
             cut.proved &= proved
             if not cut.in_flight and cut.next == cut.end:
                 self._engine.cut_arrived(cut, cut.proved, now_ns)

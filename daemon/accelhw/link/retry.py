@@ -8,7 +8,6 @@ and asks once per gap. Sequence numbers are 32 bit and start at 0 in each link e
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Sequence
 from enum import Enum
 from typing import Generic, TypeVar
 
@@ -72,12 +71,12 @@ class RetrySender(Generic[Record]):
         self.records.append(record)
         self._cursor += 1
 
-    def sent_run(self, records: Sequence[Record], now_ns: int) -> None:
-        """New records left, one behind the other."""
-        if records:
-            self.sent(records[0], now_ns)
-            self.records.extend(records[1:])
-            self._cursor += len(records) - 1
+    def sent_run(self, record: Record, frames: int, now_ns: int) -> None:
+        """New frames left, one behind the other; one record stands for each of them."""
+        if frames:
+            self.sent(record, now_ns)
+            self.records.extend([record] * (frames - 1))
+            self._cursor += frames - 1
 
     @property
     def next_sequence(self) -> int:
