@@ -2,26 +2,37 @@
 
 from __future__ import annotations
 
-from accelhw.device.sink import Sink
+import pytest
+
+from accelhw.device.sink import Landing, Sink
 
 CHUNK = 1 << 20
 
 
 class Port:
-    """As much of one as a sink needs."""
+    """A way for frames; it is told which chunks are not its own any more."""
 
-    def void(self, landing: object) -> None:
-        pass
+    def __init__(self) -> None:
+        self.voided: list[int] = []
+
+    def void(self, landing: Landing) -> None:
+        self.voided.append(landing.chunk)
 
 
 A, B = Port(), Port()
+
+
+@pytest.fixture(autouse=True)
+def _fresh_ports() -> None:
+    A.voided.clear()
+    B.voided.clear()
 
 
 def sink() -> Sink:
     return Sink("t", 1, "card0", 4096, 2 * CHUNK + 100, CHUNK, 0)
 
 
-def land(target: Sink, port: object, offset: int, length: int) -> bool:
+def land(target: Sink, port: Port, offset: int, length: int) -> bool:
     landing = target.landing(port, 1, offset, length)  # type: ignore[arg-type]
     if landing is None:
         return False
@@ -64,6 +75,7 @@ def test_a_chunk_taken_over_is_closed_to_the_port_that_had_it() -> None:
     first.next = 1000
     assert land(target, B, 0, 1000)
     assert first.end < 0  # what the port remembers of it fits no frame
+    assert (A.voided, B.voided) == ([0], [])
     assert not land(target, A, 1000, 1000)
     assert land(target, B, 1000, 1000)
 

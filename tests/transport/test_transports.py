@@ -7,6 +7,7 @@ import mmap
 import os
 import select
 import subprocess
+import time
 from collections.abc import Callable, Iterator
 
 import pytest
@@ -16,7 +17,14 @@ from accelhw.transport.faulty import FaultyTransport
 from accelhw.transport.memory import InProcessPair, MemoryTransport, open_memory_pair
 from accelhw.transport.packet import PacketTransport, frames_that_fit, open_packet
 from accelhw.transport.tap import TapTransport, open_tap
-from accelhw.wire.frame import HEADER_BYTES, FrameType, Header
+from accelhw.wire.frame import (
+    CHANNELS_MAX,
+    ETHERTYPE,
+    HEADER_BYTES,
+    FrameType,
+    Header,
+    HeaderWriter,
+)
 
 MTU = 9000
 PATIENCE_S = 60
@@ -25,6 +33,14 @@ Ends = tuple[Transport, Transport]
 
 def ip(command: str) -> None:
     subprocess.run(["ip", *command.split()], check=True, capture_output=True)
+
+
+def wait_carrier(interface: str) -> None:
+    """The kernel brings a link to life by a thread of its own, and drops what is sent before."""
+    show = ["ip", "link", "show", interface]
+    deadline = time.monotonic() + PATIENCE_S
+    while b"state UP" not in subprocess.run(show, check=True, capture_output=True).stdout:
+        assert time.monotonic() < deadline, f"{interface} never got a carrier"
 
 
 @pytest.fixture
@@ -46,6 +62,8 @@ def packet() -> Iterator[Ends]:
     ip(f"link add ta0 mtu {MTU} type veth peer name ta1 mtu {MTU}")
     ip("link set ta0 up")
     ip("link set ta1 up")
+    for name in ("ta0", "ta1"):
+        wait_carrier(name)
     a, b = (PacketTransport(open_packet(name), MTU) for name in ("ta0", "ta1"))
     yield a, b
     a.close()
@@ -193,6 +211,72 @@ def test_a_whole_window_fits_into_the_receive_buffer(packet: Ends) -> None:
     for n in range(b.receive_frames):
         assert int.from_bytes(peek(b)[24 + 4 : 24 + 8], "big") == n
         b.discard()
+
+
+def on_channel(channel: int, sequence: int) -> bytes:
+    writer = HeaderWriter(channel=channel)
+    return bytes(writer.write(FrameType.DATA, 255, 7, 0, 0, 1, sequence, 0, 0, 0, 0))
+
+
+def all_heard(end: Transport, last: bytes) -> list[bytes]:
+    """Frames of our EtherType, as they come, up to the last one."""
+    heard: list[bytes] = []
+    while not heard or heard[-1] != last:
+        peek(end)
+        whole = bytearray(end.peeked_bytes)
+        end.receive_into((memoryview(whole),))
+        heard.append(bytes(whole))
+    return heard
+
+
+@pytest.mark.network
+def test_each_channel_hears_its_own_frames_and_channel_0_what_is_nobodys(packet: Ends) -> None:
+    a, zero = packet
+    channels = range(1, CHANNELS_MAX + 1)
+    ears = {n: PacketTransport(open_packet("ta1", n), MTU) for n in channels} | {0: zero}
+    # Unlike any frame of ours: other magics, runts with and without flags, channels above the last.
+    start = frame()[:12] + ETHERTYPE.to_bytes(2, "big")
+    magic = bytearray(on_channel(1, 98))
+    magic[15] ^= 1
+    noise = [
+        bytes(magic), start, start + b"\xac", start + b"\xac\xce\x01\x04", start + b"\x10" * 6,
+        *(on_channel(n, 99) for n in range(CHANNELS_MAX + 1, 16)),
+    ]  # fmt: skip
+    frames = {n: [on_channel(n, sequence) for sequence in range(5)] for n in ears}
+    try:
+        for sequence in range(5):
+            for n in ears:
+                assert a.send((frames[n][sequence],))
+                if n < len(noise) and sequence == 2:
+                    assert a.send((noise[n],))
+        for late in noise[len(ears) :]:
+            assert a.send((late,))
+        ends = {n: on_channel(n, 1000) for n in ears}
+        for n in ears:
+            assert a.send((ends[n],))
+        heard = {n: all_heard(end, ends[n])[:-1] for n, end in ears.items()}
+        assert {n: heard[n] for n in channels} == {n: frames[n] for n in channels}
+        assert [each for each in heard[0] if each in frames[0]] == frames[0]
+        assert sorted(each for each in heard[0] if each not in frames[0]) == sorted(noise)
+    finally:
+        for n in channels:
+            ears[n].close()
+
+
+@pytest.mark.network
+def test_a_runt_that_would_be_a_channels_by_its_flags_is_heard_once(packet: Ends) -> None:
+    """As long as its flags, and no longer: each is somebody's, and no more than that."""
+    a, zero = packet
+    one = PacketTransport(open_packet("ta1", 1), MTU)
+    try:
+        for size in range(16, HEADER_BYTES):
+            a.send((on_channel(1, 5)[:size],))
+        a.send((on_channel(1, 6),))
+        a.send((on_channel(0, 6),))
+        heard = all_heard(one, on_channel(1, 6))[:-1] + all_heard(zero, on_channel(0, 6))[:-1]
+        assert sorted(map(len, heard)) == list(range(16, HEADER_BYTES))
+    finally:
+        one.close()
 
 
 @pytest.mark.parametrize("mtu", [1500, 9000, 65535])

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from accelhw.wire.frame import (
+    CHANNELS_MAX,
     ETHERNET_MIN_BYTES,
     HEADER_BYTES,
     NO_LANE,
@@ -17,6 +18,7 @@ from accelhw.wire.frame import (
     Header,
     HeaderWriter,
     MalformedFrame,
+    channel_epoch,
     decode_frame,
     decode_header,
     encode_frame,
@@ -47,6 +49,27 @@ def test_the_writer_makes_the_same_bytes() -> None:
     writer = HeaderWriter()
     writer.write(*DATA._replace(sequence=9))  # what was there before leaves no trace
     assert bytes(writer.write(*DATA)) == DATA.encode(b"hello")[:HEADER_BYTES]
+
+
+@pytest.mark.parametrize("channel", range(CHANNELS_MAX + 1))
+def test_a_channel_is_the_upper_half_of_the_flags(channel: int) -> None:
+    writer = HeaderWriter(channel=channel)
+    flags = FrameFlag.NACK | FrameFlag.DROPPED
+    header = decode_header(writer.write(*DATA._replace(flags=flags, length=0)), HEADER_BYTES)
+    assert (header.channel, header.flags & 0xF) == (channel, flags)
+    # The frames of a run, the last of them told apart.
+    writer.begin_run(0, 8, 9, 10)
+    assert writer.buffer[19] == channel << 4
+    writer.end_run(FrameFlag.ACK_NOW, 8)
+    assert writer.buffer[19] == channel << 4 | FrameFlag.ACK_NOW
+
+
+@given(st.integers(0, 2**32 - 1))
+def test_the_channels_of_an_epoch_tell_their_frames_apart(epoch: int) -> None:
+    epochs = {channel_epoch(epoch, channel) for channel in range(64)}
+    assert len(epochs) == 64
+    assert channel_epoch(epoch, 0) == epoch
+    assert all(0 <= each < 2**32 for each in epochs)
 
 
 headers = st.builds(

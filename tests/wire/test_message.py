@@ -17,6 +17,7 @@ from accelhw.wire.message import (
     Pull,
     TransferMessage,
     Unknown,
+    Widen,
     decode_message,
     encode_message,
 )
@@ -34,6 +35,7 @@ messages: st.SearchStrategy[TransferMessage] = st.one_of(
     st.builds(Done, ids, u8, u32),
     st.builds(Pull, ids, u32, u32, u64, u64, u32),
     st.builds(Unknown, ids),
+    st.builds(Widen, u8, st.booleans()),
 )  # fmt: skip
 
 
@@ -65,11 +67,20 @@ def test_a_long_detail_is_cut_between_characters() -> None:
         encode_message(Open("t", 1, False, 1, 1, 1, 0, 100, 3, 0)),  # no power of two
         encode_message(Open("t", 1, False, 1, 1, 1, 0, 1 << 40, 1 << 20, 0)),  # too many chunks
         encode_message(Accept("t", bytes(MAX_CHUNKS // 8 + 1))),
+        b"\x08\x00", b"\x08\x00\x02", b"\x08\x00\x02\x01\x00",  # Widen, cut short or too long
+        b"\x08\x01a\x02\x01",  # Widen is of no transfer
     ],
 )  # fmt: skip
 def test_bad_messages_are_refused(payload: bytes) -> None:
     with pytest.raises(MalformedFrame):
         decode_message(payload)
+
+
+def test_widen_is_of_the_link_and_needs_no_id() -> None:
+    assert encode_message(Widen(2, answer=False)).hex() == "08000200"
+    assert encode_message(Widen(0, answer=True)).hex() == "08000001"
+    with pytest.raises(ValueError, match="not 0"):
+        encode_message(Unknown(""))
 
 
 def test_an_id_must_fit() -> None:

@@ -12,6 +12,7 @@ import gc
 import os
 import select
 import socket
+from collections import deque
 from collections.abc import Iterable, Mapping
 from time import monotonic_ns
 
@@ -68,6 +69,7 @@ class _Channel:
         self._armed_ns: int | None = None
         self._count_armed = False
         self._gone = False  # the interface is down; the worker will see it, too
+        self._spent = False  # and it was told
         self.way = plug.way
         self.strikes = Strikes(frame_dice(plug.seed, plug.card, plug.oe, plug.number))
         # A straight cable costs nothing, and takes frames back that were taken by mistake.
@@ -105,9 +107,10 @@ class _Channel:
                 more = port.pump(now_ns)
             except InterfaceDown:
                 self._gone = True
-        if port.exhausted:
+        if port.exhausted and not self._spent:
             self._mover.tell(Spent(self.way))
-        elif port.wants_write:
+        self._spent = port.exhausted
+        if port.wants_write:
             self._loop.when_writable(self._fd, self.after)
         if not self._count_armed and port.up:
             self._count_armed = True
@@ -143,6 +146,8 @@ class _Channel:
         engine, port = self.engine, self.port
         match word:
             case Up(epoch=epoch, credit_frames=credit_frames):
+                with contextlib.suppress(InterfaceDown):
+                    self._transport.peek()  # takes the error of an outage that is over
                 self._gone = False
                 engine.up(epoch, credit_frames, now_ns)
             case Down():
@@ -184,6 +189,7 @@ class Mover:
         self._channel: LoopChannel[ToMover] = LoopChannel(sock, decode_to_mover)
         self._sockets = sockets
         self._ways: dict[int, _Channel] = {}
+        self._heard: deque[ToMover] = deque()
         self.loop.add_reader(sock.fileno(), self._on_words)
 
     def run(self) -> None:
@@ -206,22 +212,29 @@ class Mover:
         self._channel.send(word)
         poll = select.poll()
         fd = self._channel.fileno()
-        answer: Lands | Nowhere | Taken | None = None
-        while answer is None:
+        while True:
+            while self._heard:
+                each = self._heard.popleft()
+                if isinstance(each, Lands | Nowhere | Taken):
+                    # What was told behind it is obeyed when it was made use of: it may be to
+                    # stop just that.
+                    self.loop.soon(self._obey_heard)
+                    return each
+                self._obey(each, monotonic_ns())
             wanted = select.POLLIN | (select.POLLOUT if self._channel.wants_write else 0)
             poll.register(fd, wanted)
             poll.poll()
             self._channel.flush()
-            for each in self._channel.receive():
-                if isinstance(each, Lands | Nowhere | Taken):
-                    answer = each
-                else:
-                    self._obey(each, monotonic_ns())
-        return answer
+            self._heard.extend(self._channel.receive())
 
     def _on_words(self, now_ns: int) -> None:
-        for word in self._channel.receive():
-            self._obey(word, now_ns)
+        self._heard.extend(self._channel.receive())
+        self._obey_heard(now_ns)
+
+    def _obey_heard(self, now_ns: int) -> bool:
+        while self._heard:
+            self._obey(self._heard.popleft(), now_ns)
+        return False
 
     def _obey(self, word: ToMover, now_ns: int) -> None:
         if isinstance(word, Plug):

@@ -76,13 +76,12 @@ class _FarLanding(Landing):
 
 
 class _FarSink(Sink):
-    """Where the frames of one stream land: the worker knows."""
+    """Where the frames of a stream land: the worker knows."""
 
-    __slots__ = ("_channel", "_stream")
+    __slots__ = ("_channel",)
 
-    def __init__(self, channel: ChannelEngine, stream: int) -> None:
+    def __init__(self, channel: ChannelEngine) -> None:
         self._channel = channel
-        self._stream = stream
 
     def landing(self, port: Way, stream: int, offset: int, length: int) -> Landing | None:
         return self._channel.landing(self, stream, offset, length)
@@ -99,9 +98,7 @@ class _Streams(dict[int, Sink]):
         self._channel = channel
 
     def get(self, stream: int, default: object = None) -> Sink:
-        if stream not in self:
-            self[stream] = _FarSink(self._channel, stream)
-        return self[stream]
+        return _FarSink(self._channel)
 
 
 class ChannelEngine:
@@ -128,11 +125,13 @@ class ChannelEngine:
         self._landings: list[_FarLanding] = []  # that have begun
         self._shown: tuple[int, ...] = (0,) * len(FIELDS)
         self._lost: list[bytes] = []
+        self._epoch = 0  # of the link
         self.port = DataPort(name, transport, self, strikes, channel=number, streams=_Streams(self))
 
     # ---- for the worker ----
 
     def up(self, epoch: int, credit_frames: int, now_ns: int) -> None:
+        self._epoch = epoch
         self.port.link_up(channel_epoch(epoch, self._number), _FAR, credit_frames, now_ns)
 
     def down(self, now_ns: int) -> tuple[bytes, ...]:
@@ -159,10 +158,10 @@ class ChannelEngine:
         cut = self.port.cut_in_hand
         if isinstance(cut, _FarCut) and cut.number == number:
             self.port.drop_cut(cut)
-            self._line.tell(Wants(self._way))
+            self._line.tell(Wants(self._way, number))
         for waiting in [cut for cut in self._cuts if cut.number == number]:
             self._cuts.remove(waiting)
-            self._line.tell(Wants(self._way))
+            self._line.tell(Wants(self._way, number))
 
     def void(self, number: int) -> None:
         for landing in [landing for landing in self._landings if landing.number == number]:
@@ -238,4 +237,4 @@ class ChannelEngine:
         self._line.tell(Changed(self._way, cut.number))
 
     def on_message(self, port: Way, message: TransferMessage, now_ns: int) -> None:
-        self._line.ask(AsksHearing(self._way, encode_message(message)))
+        self._line.ask(AsksHearing(self._way, self._epoch, encode_message(message)))

@@ -68,39 +68,40 @@ class ChannelPort:
         self._counters = counters
         self._met = met
         self._listening = False  # the mover takes frames; the engine may not know this way yet
-        self._wanted = 0
+        self._epoch = 0  # of the link, since it listens
         self._numbers = count(1)
+        self._ahead: set[int] = set()  # chunks that the mover has and that have not left
         self._cuts: dict[int, Cut] = {}
         self._landings: dict[int, Landing] = {}
         self._pushes: dict[Push, int] = {}
 
     # ---- the link ----
 
-    def listen(self, epoch: int, credit_frames: int) -> None:
+    def listen(self, epoch: int, peer: PeerId, credit_frames: int) -> None:
         """Take frames of this epoch, before the far end may send any."""
         if not self._listening:
             self._listening = True
-            self.exhausted = False
+            self._epoch = epoch
+            self.peer = peer
             self._line.tell(Up(self.way, epoch, credit_frames))
 
-    def link_up(self, peer: PeerId, now_ns: int) -> None:
+    def link_up(self, now_ns: int) -> None:
         """The far end listens, too."""
         if self._listening and not self.up:
             self.up = True
-            self.peer = peer
-            self._wanted = CUTS_AHEAD
             self._engine.port_up(self, now_ns)
 
     def link_down(self, now_ns: int) -> None:
         if not self._listening:
             return
-        self._listening = False
+        self._listening = self.exhausted = False
         lost = list(self._line.ask(Down(self.way)).lost)
         self.streams.clear()
         self.gauges = dict.fromkeys(self.gauges, 0)
         was_up, self.up = self.up, False
         if was_up:
             self._engine.port_down(self, lost, now_ns)
+        self._ahead.clear()
         self._cuts.clear()
         self._landings.clear()
         self._pushes.clear()
@@ -132,12 +133,12 @@ class ChannelPort:
 
     def work(self, now_ns: int) -> bool:
         """Give the mover what it can use. False: nothing is left over for another turn."""
-        while self.up and self._wanted:
+        while self.up and len(self._ahead) < CUTS_AHEAD:
             cut = self._engine.next_cut(self, now_ns)
             if cut is None:
                 break
-            self._wanted -= 1
             number = next(self._numbers)
+            self._ahead.add(number)
             self._cuts[number] = cut
             cut.in_flight = 1  # until the last of it was acknowledged
             push = self._pushes.setdefault(cut.push, number)
@@ -148,8 +149,14 @@ class ChannelPort:
         for number, known in list(self._cuts.items()):
             if known is cut:
                 del self._cuts[number]
+                self._forget_push(cut.push)
                 if self._listening:
                     self._line.ask(Drop(self.way, number))
+
+    def _forget_push(self, push: Push) -> None:
+        """Unless the mover has more of it."""
+        if not any(cut.push is push for cut in self._cuts.values()):
+            self._pushes.pop(push, None)
 
     def void(self, landing: Landing) -> None:
         for number, known in list(self._landings.items()):
@@ -165,16 +172,18 @@ class ChannelPort:
         match word:
             case Count():
                 self._count(word)
-            case AsksHearing(payload=payload):
-                self._hear_message(payload, now_ns)
+            case AsksHearing(epoch=epoch, payload=payload):
+                if self._listening and epoch == self._epoch:
+                    self.link_up(now_ns)  # the far end sends, so it listens, whatever comes first
+                    self._hear_message(payload, now_ns)
                 self._line.tell(Taken(self.way))
             case AsksLanding():
                 self._place(word)
-            case Wants():
-                self._wanted += 1
+            case Wants(cut=number):
+                self._ahead.discard(number)
                 self.work(now_ns)
             case Left(cut=number, crc=crc):
-                self._wanted += 1
+                self._ahead.discard(number)
                 if (cut := self._cuts.get(number)) is not None:
                     cut.next, cut.crc = cut.end, crc
                     engine.cut_left(cut, now_ns)
@@ -183,8 +192,7 @@ class ChannelPort:
                 if (cut := self._cuts.pop(number, None)) is not None:
                     cut.in_flight = 0
                     cut.push.replayed_frames += word.replayed_frames
-                    if not any(other.push is cut.push for other in self._cuts.values()):
-                        self._pushes.pop(cut.push, None)
+                    self._forget_push(cut.push)
                     engine.cut_arrived(cut, word.proved, now_ns)
             case Landed(landing=number, crc=crc):
                 if (landing := self._landings.pop(number, None)) is not None:
@@ -197,13 +205,11 @@ class ChannelPort:
                 if (cut := self._cuts.get(number)) is not None:
                     engine.source_changed(cut, now_ns)
             case Spent():
-                self.exhausted = True
+                self.exhausted = self._listening
             case Gone():
                 pass  # what asked for it has it
 
     def _hear_message(self, payload: bytes, now_ns: int) -> None:
-        if not self._listening:
-            return
         try:
             message = decode_message(payload)
         except MalformedFrame:

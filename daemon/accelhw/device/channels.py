@@ -41,7 +41,7 @@ class Channels:
         self.ports: Sequence[ChannelPort] = ()
         self._data = data
         self._host = host
-        self._opening = False
+        self._opening = self._opened = False
         self._asking = False  # in this epoch
         self._asked_for = 0  # by the far end, likewise
         data.on_burden = self.ask
@@ -80,12 +80,13 @@ class Channels:
         """There is much to send."""
         if not self._asking and self._host.channels_max:
             self._asking = True
-            if self._opened():
+            if self._open() and self.ports:
                 self._say(self._listen(len(self.ports)), answer=False)
 
     def opened(self, ports: Sequence[ChannelPort], now_ns: int) -> None:
         """None of them: it cannot be."""
         self.ports = ports
+        self._opened = True
         if not self._data.up:
             return
         if self._asked_for:
@@ -99,14 +100,15 @@ class Channels:
             self._widen(message.channels, now_ns)
         else:
             self._asked_for = message.channels
-            if not self._host.channels_max or self._opened():
+            if not self._host.channels_max or self._open():
                 self._answer(now_ns)
 
-    def _opened(self) -> bool:
+    def _open(self) -> bool:
+        """Whether it is known how many there are; if not yet, `opened` goes on."""
         if not self._opening:
             self._opening = True
             self._host.open_channels()
-        return bool(self.ports)
+        return self._opened
 
     def _answer(self, now_ns: int) -> None:
         channels = self._listen(self._asked_for)
@@ -115,20 +117,21 @@ class Channels:
 
     def _listen(self, channels: int) -> int:
         """So many, or as many as there are."""
+        peer = self._data.peer
+        assert peer is not None
         listening = self.ports[:channels]
         for port in listening:
-            port.listen(self._data.epoch, FIRST_CREDIT_FRAMES)
+            port.listen(self._data.epoch, peer, FIRST_CREDIT_FRAMES)
+            if self._data.held:
+                port.hold()
         return len(listening)
 
     def _say(self, channels: int, *, answer: bool) -> None:
         self._data.say(Widen(channels, answer))
 
     def _widen(self, channels: int, now_ns: int) -> None:
-        peer = self._data.peer
-        if peer is None or not self._data.up:
-            return
         for port in self.ports[:channels]:
-            port.link_up(peer, now_ns)
+            port.link_up(now_ns)
         for port in self.ports[channels:]:
             port.link_down(now_ns)
         self._data.relieved = any(port.up for port in self.ports)

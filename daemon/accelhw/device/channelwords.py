@@ -111,6 +111,7 @@ class Taken(Word, frozen=True):
 class AsksHearing(Word, frozen=True):
     """A message came."""
 
+    epoch: int  # of the link, then
     payload: bytes
 
 
@@ -124,6 +125,8 @@ class AsksLanding(Word, frozen=True):
 
 class Wants(Word, frozen=True):
     """A chunk was dropped before it left; another could be used."""
+
+    cut: int
 
 
 class Left(Word, frozen=True):

@@ -493,6 +493,8 @@ class TransferEngine:
 
     def _open(self, push: Push, port: Way, join: bool) -> None:
         push.bound.add(port)
+        if not join:
+            push.news.clear()
         self._say(
             port,
             Open(
@@ -539,6 +541,7 @@ class TransferEngine:
                 self._scans.append(push)
             return
         push.finish_port = port
+        push.news.clear()
         self._say(port, Finish(push.transfer_id, push.crc))
 
     # ---- receiving side, for the ports ----

@@ -61,8 +61,8 @@ class Push:
 
     __slots__ = (
         "accepted", "arrived_chunks", "base", "bound", "chunk_bytes", "chunks", "crcs", "cuts",
-        "deadline_ns", "finish_port", "fresh", "key", "kind", "left_chunks", "offset", "opener",
-        "peer", "region_id", "replayed_frames", "states", "stream", "todo", "total_bytes",
+        "deadline_ns", "finish_port", "fresh", "key", "kind", "left_chunks", "news", "offset",
+        "opener", "peer", "region_id", "replayed_frames", "states", "stream", "todo", "total_bytes",
         "transfer_id", "unlinked_since_ns",
     )  # fmt: skip
 
@@ -87,6 +87,8 @@ class Push:
         self.todo = deque(range(self.chunks))
         self.left_chunks = 0  # whole chunks handed to ports or arrived
         self.arrived_chunks = 0
+        # Arrived since the far end was last asked which are there: its answer may be older.
+        self.news: set[int] = set()
         self.replayed_frames = 0
         self.cuts: dict[int, Cut] = {}  # by chunk: on their way
         self.bound: set[Way] = set()  # ports that told the far end our stream
@@ -128,6 +130,7 @@ class Push:
             del self.cuts[cut.chunk]
             self.states[cut.chunk] = ARRIVED
             self.arrived_chunks += 1
+            self.news.add(cut.chunk)
 
     def _back_to_todo(self, chunk: int) -> None:
         self.states[chunk] = TODO
@@ -154,7 +157,7 @@ class Push:
                 self.states[chunk] = ARRIVED
                 self.arrived_chunks += 1
                 self.left_chunks += 1
-            elif not there and state == ARRIVED:
+            elif not there and state == ARRIVED and chunk not in self.news:
                 self.arrived_chunks -= 1
                 self.left_chunks -= 1
                 self._back_to_todo(chunk)
