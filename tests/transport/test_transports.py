@@ -7,6 +7,7 @@ import mmap
 import os
 import select
 import subprocess
+import time
 from collections.abc import Callable, Iterator
 
 import pytest
@@ -23,8 +24,18 @@ PATIENCE_S = 60
 Ends = tuple[Transport, Transport]
 
 
-def ip(command: str) -> None:
-    subprocess.run(["ip", *command.split()], check=True, capture_output=True)
+def ip(command: str) -> str:
+    done = subprocess.run(["ip", *command.split()], check=True, capture_output=True, text=True)
+    return done.stdout
+
+
+def wait_until_it_carries(*interfaces: str) -> None:
+    """The first end of a pair drops what it is given until a thread of the kernel's has noticed
+    that the second is up."""
+    deadline_s = time.monotonic() + PATIENCE_S
+    while any("state UP" not in ip(f"-o link show {name}") for name in interfaces):
+        assert time.monotonic() < deadline_s, "never up"
+        time.sleep(0.01)
 
 
 @pytest.fixture
@@ -46,6 +57,7 @@ def packet() -> Iterator[Ends]:
     ip(f"link add ta0 mtu {MTU} type veth peer name ta1 mtu {MTU}")
     ip("link set ta0 up")
     ip("link set ta1 up")
+    wait_until_it_carries("ta0", "ta1")
     a, b = (PacketTransport(open_packet(name), MTU) for name in ("ta0", "ta1"))
     yield a, b
     a.close()
