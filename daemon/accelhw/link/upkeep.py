@@ -142,7 +142,7 @@ class Upkeep(Core):
         detail = WIDENS
         if agreed := self._agreed_modes():
             best = next(mode for mode in MODES if agreed >> mode.number & 1)
-            detail = f"its light bears {best} again"
+            detail = f"its light is good enough for {best.words} again"
             self._way_back.tries()
         else:
             self._widen_wait = min(self._widen_wait * 2, patience.WIDEN_MAX_NS)
