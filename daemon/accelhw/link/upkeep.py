@@ -190,6 +190,8 @@ class Upkeep(Core):
     def _on_light_while_up(self, lit: int, locked: int) -> None:
         gone = self.rx_lanes & ~(lit & locked)
         if not gone:
+            if self.phase is Phase.ACTIVE and self.width < self.config.data_lanes:
+                self.reason = self._why_not_whole(narrow=True)
             self._try_resume()
             return
         reason = self.lanes.lost(gone)
