@@ -16,6 +16,7 @@ PAGE_SIZE = 500
 RECONNECT_FIRST_S = 0.05
 RECONNECT_LAST_S = 1.0
 CLOSE_S = 1.0
+CONNECT_SLACK_S = 1.0  # a call gives up before its connection does
 KNOCKS_S = (0.05, 0.2, 0.5)  # pauses before a daemon that is there is asked again
 
 
@@ -37,7 +38,8 @@ class Wire:
                 ("grpc.max_receive_message_length", -1),
                 ("grpc.max_send_message_length", -1),
                 ("grpc.initial_reconnect_backoff_ms", 50),
-                ("grpc.min_reconnect_backoff_ms", 50),
+                # Also how long a connection may take, 0.1 s else: a busy daemon is no lost one.
+                ("grpc.min_reconnect_backoff_ms", int(1000 * (timeout_s + CONNECT_SLACK_S))),
                 ("grpc.max_reconnect_backoff_ms", 1000),
                 # Two clients of one process must not share the fate of one connection.
                 ("grpc.use_local_subchannel_pool", 1),

@@ -9,6 +9,7 @@ from collections.abc import Callable
 
 import pytest
 
+from accel.v1 import link_pb2
 from accelctl import render
 from accelctl.session import FORMATS
 
@@ -156,6 +157,22 @@ def test_a_number_is_a_number_and_what_is_absent_has_no_key(accelctl: Accelctl) 
         "next_action": "look at the lane's margin and Rx power; clean the connector",
         "lanes": [3],
     }
+
+
+def test_an_end_that_says_nothing_itself_shows_what_the_far_end_says(
+    accelctl: Accelctl, state: State
+) -> None:
+    state.links[0].state = link_pb2.LINK_STATE_DEGRADED
+    state.links[0].peer_reason.code = "BER_TOO_HIGH"
+    first = accelctl("link", "list").out.splitlines()[1]
+    assert first.startswith("card0/oe0  DEGRADED")
+    assert first.endswith("peer: BER_TOO_HIGH")
+
+
+def test_a_mode_is_told_in_words(accelctl: Accelctl, state: State) -> None:
+    state.links[0].mode = "kr4/2"
+    shown = accelctl("link", "show", "card0/oe0").out
+    assert "425 Gb/s, PAM4, FEC kr4 at half the rate\n" in shown
 
 
 def test_a_csv_has_the_same_columns_with_and_without_rows(accelctl: Accelctl, state: State) -> None:

@@ -298,6 +298,20 @@ def test_lanes_that_go_dark_are_all_named() -> None:
     assert (reason.lane, reason.detail) == (1, "dark")
 
 
+def test_a_lane_that_goes_dark_when_it_is_not_needed_is_named_too() -> None:
+    pair = trained_pair(profile=narrow(8))
+    pair.darken("a", 2, 40.0)
+    assert pair.run_until(lambda: pair.states == {DEGRADED}, 10)
+    pair.run(1)
+    assert str(pair.a.trainer.reason) == "PARTIAL_LIGHT on lane 2"
+    spare = next(lane for lane in range(7, -1, -1) if not pair.a.trainer.rx_lanes >> lane & 1)
+    assert spare != 2
+    pair.darken("a", spare, 40.0)
+    pair.run(1)
+    assert str(pair.a.trainer.reason) == f"PARTIAL_LIGHT on lanes 2, {spare}"
+    assert pair.a.ups == 1
+
+
 def test_the_last_lanes_that_go_dark_make_it_all() -> None:
     """Whatever went before: a port that is wholly dark has no lane to blame."""
     pair = trained_pair()

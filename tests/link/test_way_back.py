@@ -174,9 +174,9 @@ def test_what_looks_well_and_never_holds_is_tried_less_and_less() -> None:
 
     def spoil(text: str) -> None:
         """As soon as it signals without FEC, the light is too weak for that."""
-        if "signals with none" in text:
+        if "signals with no FEC" in text:
             pair.at(0.0, lambda: dim(pair, -1.6))
-        elif "signals with kr4" in text:
+        elif "signals with FEC kr4" in text:
             pair.at(5.0, lambda: dim(pair, None))
 
     pair._watch = spoil

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from accelhw.model.link import DownReason, Reason, ranges
+from accelhw.model.link import DownReason, LinkMode, Reason, ranges
 
 EVERY = 0xFF
 
@@ -46,3 +46,16 @@ def test_what_to_do_is_to_look_at_the_fibre_or_at_lanes() -> None:
     one = Reason.on(dark, 0b1000, EVERY).next_action("card0/oe0")
     assert one.startswith("check lane 3: ")
     assert one.endswith("accelctl lane list card0/oe0")
+
+
+@pytest.mark.parametrize(
+    ("mode", "words"),
+    [
+        ("none", "no FEC"),
+        ("kp4", "FEC kp4"),
+        ("kr4/2", "FEC kr4 at half the rate"),
+        ("none/2", "no FEC at half the rate"),
+    ],
+)
+def test_a_mode_has_words_for_people(mode: str, words: str) -> None:
+    assert LinkMode.parse(mode).words == words

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import socket
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,6 +15,7 @@ from accel import (
     InvalidRequest,
     LocalError,
     NotFound,
+    TimedOut,
     TransferFailed,
     Unreachable,
     WrongState,
@@ -84,6 +86,15 @@ def test_a_copy_is_followed_through_a_restart(client: Client, daemon: FakeDaemon
     assert word(done, "state") == "DONE"
     assert bytes(daemon.state.memory["cards/card1/regions/model"]) == PATTERN * (MIB // 256)
     assert daemon.state.calls.count("CreateTransfer") == 1
+
+
+def test_a_daemon_too_busy_to_take_a_connection_is_not_away(tmp_path: Path) -> None:
+    """It listens, and says nothing for longer than a connection is given by default."""
+    with socket.socket(socket.AF_UNIX) as busy:
+        busy.bind(str(tmp_path / "acceld.sock"))
+        busy.listen()
+        with Client(tmp_path / "acceld.sock", timeout_s=0.3) as client, pytest.raises(TimedOut):
+            client.host()
 
 
 def test_a_daemon_that_stays_away_is_given_up_in_bounded_time(

@@ -15,7 +15,6 @@ import socket
 import subprocess
 import threading
 import time
-import urllib.error
 import urllib.parse
 import urllib.request
 from collections.abc import Callable, Iterator
@@ -62,14 +61,14 @@ def process(command: list[str], log: Path) -> Iterator[subprocess.Popen[bytes]]:
     finally:
         running.terminate()
         try:
-            running.wait(30)
+            running.wait(60)
         except subprocess.TimeoutExpired:
             running.kill()
             running.wait()
 
 
 def get(url: str) -> Any:
-    with urllib.request.urlopen(url, timeout=10) as answer:
+    with urllib.request.urlopen(url, timeout=60) as answer:
         return json.load(answer)
 
 
@@ -82,8 +81,8 @@ def until(
         try:
             if (found := answer()) is not None:
                 return found
-        except (urllib.error.URLError, ConnectionError):
-            pass
+        except OSError:
+            pass  # Nobody listens yet, or answers late.
         time.sleep(0.2)
     raise AssertionError(f"never: {what}; {story()}")
 

@@ -77,7 +77,7 @@ def booted(config: Path) -> Iterator[Machine]:
     finally:
         nspawn.send_signal(signal.SIGTERM)
         try:
-            nspawn.wait(timeout=30)
+            nspawn.wait(timeout=60)
         except subprocess.TimeoutExpired:
             nspawn.kill()
             nspawn.wait()

@@ -31,16 +31,18 @@ PATIENCE_S = 60
 Ends = tuple[Transport, Transport]
 
 
-def ip(command: str) -> None:
-    subprocess.run(["ip", *command.split()], check=True, capture_output=True)
+def ip(command: str) -> str:
+    done = subprocess.run(["ip", *command.split()], check=True, capture_output=True, text=True)
+    return done.stdout
 
 
-def wait_carrier(interface: str) -> None:
-    """The kernel brings a link to life by a thread of its own, and drops what is sent before."""
-    show = ["ip", "link", "show", interface]
-    deadline = time.monotonic() + PATIENCE_S
-    while b"state UP" not in subprocess.run(show, check=True, capture_output=True).stdout:
-        assert time.monotonic() < deadline, f"{interface} never got a carrier"
+def wait_until_it_carries(*interfaces: str) -> None:
+    """The first end of a pair drops what it is given until a thread of the kernel's has noticed
+    that the second is up."""
+    deadline_s = time.monotonic() + PATIENCE_S
+    while any("state UP" not in ip(f"-o link show {name}") for name in interfaces):
+        assert time.monotonic() < deadline_s, "never up"
+        time.sleep(0.01)
 
 
 @pytest.fixture
@@ -62,8 +64,7 @@ def packet() -> Iterator[Ends]:
     ip(f"link add ta0 mtu {MTU} type veth peer name ta1 mtu {MTU}")
     ip("link set ta0 up")
     ip("link set ta1 up")
-    for name in ("ta0", "ta1"):
-        wait_carrier(name)
+    wait_until_it_carries("ta0", "ta1")
     a, b = (PacketTransport(open_packet(name), MTU) for name in ("ta0", "ta1"))
     yield a, b
     a.close()

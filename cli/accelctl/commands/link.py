@@ -41,6 +41,12 @@ def why(reason: Any) -> str:
     return f"{reason.code}{where}"
 
 
+def _reason(link: Any) -> str:
+    """Its own, else what the far end says."""
+    own, far = why(link.reason), why(link.peer_reason)
+    return own or (f"peer: {far}" if far else "")
+
+
 COLUMNS = (
     Column("LINK", lambda k: short(k.name)),
     Column("STATE", lambda k: render.state(state_word(k))),
@@ -56,7 +62,7 @@ COLUMNS = (
         right=True,
         droppable=True,
     ),
-    Column("REASON", lambda k: why(k.reason), flexible=True, spare=True),
+    Column("REASON", lambda k: _reason(k), flexible=True, spare=True),
     Column("PHASE", lambda k: k.phase, wide=True),
     Column("PEER REASON", lambda k: why(k.peer_reason), wide=True, spare=True),
     Column("MODULATION", lambda k: k.modulation.upper(), wide=True),
@@ -292,12 +298,19 @@ def _reasons(link: Any) -> str:
     return "; ".join(parts)
 
 
+def _mode(mode: str) -> str:
+    """`kr4/2` in words: FEC kr4 at half the rate."""
+    fec, _, slowdown = mode.partition("/")
+    code = "no FEC" if fec == "none" else f"FEC {fec}" if fec else ""
+    return f"{code} at half the rate" if slowdown == "2" else code
+
+
 def _describe(link: Any) -> tuple[str, list[render.Field]]:
     fibre = link.fibre
     plugged = link.HasField("fibre")
     modulation = link.modulation.upper()
-    fec = link.mode or link.fec
-    rate = f", {modulation}, FEC {fec}" if fec else f", {modulation}"
+    mode = _mode(link.mode or link.fec)
+    rate = f", {modulation}, {mode}" if mode else f", {modulation}"
     return short(link.name), [
         ("state", render.state(state_word(link))),
         ("phase", link.phase),

@@ -7,6 +7,7 @@ and leaves nothing behind: no process, no interface, no file.
 from __future__ import annotations
 
 import argparse
+import os
 import signal
 import sys
 from collections.abc import Sequence
@@ -22,6 +23,7 @@ def main(args: Sequence[str]) -> int:
     options = parser().parse_args(list(args))
     way = find_way(host_net=options.host_net)
     enter(way, list(args))  # may start this program anew, inside
+    os.environ.setdefault("GRPC_VERBOSITY", "NONE")  # Its log lines are not for users.
     from acceld.demo.place import DemoFailed, workplace
     from acceld.demo.screen import Screen
     from acceld.demo.story import Demo

@@ -130,8 +130,8 @@ LINK_FIELDS = (
     Field(
         LINK, "link", "accel_link_capacity_bytes_per_second",
         "Data rate of the lanes that carry data.",
-        Derived(lambda port: port.capacity_gbit_per_s), "bytes_per_second", 8e-9,
-        message="Link", key="capacity_gbit_per_s",
+        Derived(lambda port: port.capacity_gbit_per_s * 1e9 / 8), "bytes_per_second",
+        message="Link", key="capacity_gbit_per_s", key_divisor=1e9 / 8,
     ),
     Field(
         LINK, "link", "accel_link_margin_min_db", "Margin of the worst lane; absent in the dark.",

@@ -180,7 +180,7 @@ def _mode(port: PortSnapshot, scene: Scene) -> Iterator[Reason]:
     if mode is None or mode == best:
         return
     text = (
-        f"runs in {mode} instead of {best}:"
+        f"runs with {mode.words} instead of {best.words}:"
         f" {port.capacity_gbit_per_s:g} of {port.profile.port_gbit_per_s():g} Gb/s"
     )
     state = TRAINING if _in_grace(port, scene) else WARNING

@@ -80,7 +80,7 @@ DOWN_MEANINGS: dict[DownReason, str] = {
     DownReason.REPLAY_EXHAUSTED: "Frames were sent again and again, and not acknowledged.",
     DownReason.INTERFACE_DOWN: "The interface that carries the link is down.",
     DownReason.CARD_RESET: "The card was reset.",
-    DownReason.RETRAIN_COMMANDED: "Training was asked for.",
+    DownReason.RETRAIN_COMMANDED: "Training was asked for, or brings a better mode or more lanes.",
     DownReason.TX_FAULT: "A laser of this port failed.",
     DownReason.EQ_NOT_CONVERGED: "A receiver's equaliser finds no good setting.",
     DownReason.EQ_PARTNER_NOT_READY: "The far end's equalisers do not settle.",
@@ -172,7 +172,8 @@ _KINDS = (
     ReasonKind(
         "SLOWER_MODE", (_LINK,), (TRAINING, WARNING),
         "The link trained in a stronger FEC or a lower rate than its lanes' own.",
-        "clean the connectors, then train both ends again: accelctl link train {port}",
+        "clean the connectors; in good light it comes back by itself within minutes, and at once by"
+        " accelctl link train {port}",
     ),
     ReasonKind(
         "MISWIRED", (_LINK,), (WARNING,),

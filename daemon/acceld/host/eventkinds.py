@@ -38,7 +38,7 @@ ACTIONS: dict[str, str] = {
     "LINK_DAMPED": "find what is loose: accelctl lane list {object}",
     "LINK_FAILED": "see why: accelctl health show {object}",
     "LINK_WIDTH_CHANGED": "look at its lanes: accelctl lane list {object}",
-    "LINK_MODE_CHANGED": "clean the connectors, then train both ends again",
+    "LINK_MODE_CHANGED": "clean the connectors; in good light it comes back by itself",
     "LINK_RECOVERED": "none; if it returns, clean the connector of the lane",
     "TRANSFER_WAITING": "see which link is missing: accelctl link list",
     "TRANSFER_FAILED": "see how far it came: accelctl transfer list",

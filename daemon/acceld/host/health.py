@@ -124,6 +124,7 @@ class HealthWatch:
         reasons = list(health.reasons)
         if health.state.is_unwell:
             reasons = [one for one in health.all_reasons() if one.state.is_unwell]
+            reasons.sort(key=lambda one: -one.state.rank)
         text = "; ".join(_said(one, health.place) for one in reasons[:3])
         more = f"; and {len(reasons) - 3} more" if len(reasons) > 3 else ""
         kind = "" if health.place == HOST else f"{health.place.kind} "

@@ -538,7 +538,9 @@ class Port:
         own = self.trainer.config.modes[0]
         if self._mode == (own if before is None else before):
             return
-        what = f"runs with {self._mode}" + ("" if before is None else f", with {before} before")
+        what = f"runs with {self._mode.words}"
+        if before is not None:
+            what += f", with {before.words} before"
         severity = Severity.INFO if self._mode == own else Severity.WARNING
         self._tell_reason("LINK_MODE_CHANGED", severity, what, mode=str(self._mode))
 

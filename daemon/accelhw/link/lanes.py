@@ -132,13 +132,17 @@ class Lanes:
         return limit_ns, Reason(DownReason.EQ_NOT_CONVERGED, lane, detail)
 
     def verdict(self) -> Reason:
-        """Of the dropped lanes: what is wrong with the first, and with which others too."""
+        """Of the dropped lanes: what is wrong with the first, and with which others too. Dark ones
+        are told whether they would be needed or not."""
         first, reason = min(self.dropped.items())
         alike = {lane: other for lane, other in self.dropped.items() if other.code is reason.code}
         detail = reason.detail
         if len({other.detail for other in alike.values()}) > 1:
             detail = f"lane {first}: {detail}"
-        return Reason.on(reason.code, mask_of(list(alike)), self.config.all_lanes, detail, first)
+        every, lanes = self.config.all_lanes, mask_of(list(alike))
+        if reason.code is DownReason.PARTIAL_LIGHT:
+            lanes |= every & ~self.receiver.lit
+        return Reason.on(reason.code, lanes, every, detail, first)
 
     def lost(self, gone: int) -> Reason:
         """Why these lanes bring nothing more: darkness where there is some, else no lock."""

@@ -197,7 +197,7 @@ class LinkTrainer(Upkeep):
         if mode is not None and mode != self.mode:
             self.mode = mode
             self.lanes.set_mode(mode)
-            self._say(f"signals with {mode}")
+            self._say(f"signals with {mode.words}")
             self._out.append(SetMode(mode))
 
     def _enter_active(self) -> None:
@@ -491,7 +491,7 @@ class LinkTrainer(Upkeep):
             if has_other_mode(self.config, self._tried, peer):
                 self.fallbacks += 1
                 self._noise = self._noise or reason
-                self._say_why("", reason, f" with {self.mode}: falls back")
+                self._say_why("", reason, f" with {self.mode.words}: falls back")
                 self._move(Step.FELL_BACK, reason)
                 return
         self._tried = 0

@@ -142,7 +142,7 @@ class Upkeep(Core):
         detail = WIDENS
         if agreed := self._agreed_modes():
             best = next(mode for mode in MODES if agreed >> mode.number & 1)
-            detail = f"its light bears {best} again"
+            detail = f"its light is good enough for {best.words} again"
             self._way_back.tries()
         else:
             self._widen_wait = min(self._widen_wait * 2, patience.WIDEN_MAX_NS)
@@ -190,6 +190,8 @@ class Upkeep(Core):
     def _on_light_while_up(self, lit: int, locked: int) -> None:
         gone = self.rx_lanes & ~(lit & locked)
         if not gone:
+            if self.phase is Phase.ACTIVE and self.width < self.config.data_lanes:
+                self.reason = self._why_not_whole(narrow=True)
             self._try_resume()
             return
         reason = self.lanes.lost(gone)

@@ -94,7 +94,7 @@ NEXT_ACTION: dict[DownReason, str] = {
     DownReason.REPLAY_EXHAUSTED: "frames do not arrive; look at lane BER and interface drops",
     DownReason.INTERFACE_DOWN: "the carrying interface is down: ip link set {interface} up",
     DownReason.CARD_RESET: "none: it trains again when the card is ready",
-    DownReason.RETRAIN_COMMANDED: "none: training was asked for",
+    DownReason.RETRAIN_COMMANDED: "none: it trains anew and comes back",
     DownReason.TEST: "none: it trains again when the test ends; accelctl diag list",
     DownReason.PEER_TEST: "none: it trains again when the far port's test ends",
     DownReason.TX_FAULT: "a laser of this port failed; replace the engine",
@@ -195,6 +195,12 @@ class LinkMode:
 
     def __str__(self) -> str:
         return self.fec if self.slowdown == 1 else f"{self.fec}/{self.slowdown}"
+
+    @property
+    def words(self) -> str:
+        """For people: "no FEC", "FEC kr4 at half the rate"."""
+        code = "no FEC" if self.fec == "none" else f"FEC {self.fec}"
+        return code if self.slowdown == 1 else f"{code} at half the rate"
 
     @classmethod
     def parse(cls, text: str) -> LinkMode:

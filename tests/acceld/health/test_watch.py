@@ -94,6 +94,15 @@ def test_the_event_has_the_cause_and_what_to_do(watched: Watched) -> None:
     assert link[4]["before"] == "HEALTHY"
 
 
+def test_the_event_begins_with_what_is_worst(watched: Watched) -> None:
+    watched.rack.card_flag("card0", "case_temp_high_warning")
+    watched.rack.card("card1", remap_failed=1)
+    watched.watch.look()
+    host = next(one for one in watched.told.events if one[2] == "host")
+    assert host[3].startswith("host is CRITICAL: card1: ")
+    assert host[4]["reason"] == "HBM_REMAP_FAILED"
+
+
 def test_a_reset_and_a_link_switched_off_are_no_trouble(watched: Watched) -> None:
     rack = watched.rack
     rack.card("card0", state=tables.CARD_RESETTING, ready_since_ns=0)
