@@ -97,6 +97,29 @@ def test_the_timer_replays_backs_off_and_gives_up() -> None:
     assert sender.deadline_ns() is None
 
 
+def test_the_timer_asks_with_one_frame_and_the_answer_tells_what_was_lost() -> None:
+    sender = sender_with(5)
+    assert sender.expired(sender.deadline_ns() or 0)
+    assert replayed(sender) == [0]
+    assert sender.room == 0  # until it is known
+    sender.take_run(sender.acknowledge(1, MS))
+    assert replayed(sender) == [1, 2, 3, 4]  # nothing behind it arrived
+    assert sender.expired(sender.deadline_ns() or 0)
+    assert replayed(sender) == [1]
+    sender.take_run(sender.acknowledge(4, MS))  # the far end had them, and was slow to say so
+    assert not sender.replaying
+    assert len(sender.records) == 1
+    assert sender.room == sender.window - 1
+
+
+def test_a_nack_for_the_frame_that_asked_sends_all_again() -> None:
+    sender = sender_with(3)
+    assert sender.expired(sender.deadline_ns() or 0)
+    assert replayed(sender) == [0]
+    sender.nacked(MS)
+    assert replayed(sender) == [0, 1, 2]
+
+
 def test_progress_forgives_earlier_replays() -> None:
     sender = sender_with(2)
     for _ in range(REPLAY_LIMIT):

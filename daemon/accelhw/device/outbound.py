@@ -267,8 +267,9 @@ class Outbound:
         offset, length, _, crc = run.frame(sequence)
         type_, flags, stream, body = _MESSAGE, _ACK_NOW, 0, memoryview(run.payload)
         if cut is not None:
-            last = (sequence - self.retry.base + 1) & SEQUENCE_MASK >= len(self.retry.records)
-            type_, flags, stream = _DATA, _ACK_NOW if last else 0, cut.stream
+            retry = self.retry
+            last = (sequence - retry.base + 1) & SEQUENCE_MASK >= len(retry.records)
+            type_, flags, stream = _DATA, _ACK_NOW if last or retry.probing else 0, cut.stream
             body = self._view[cut.base + offset : cut.base + offset + length]
         port, answers = self._port, self._answers
         header = self._writer.write(

@@ -1,7 +1,8 @@
 """Go-back-N: what to send again and when, and what to accept. Pure; a record is whatever was sent.
 
-The sender keeps records until a cumulative acknowledgement covers them. A NACK, or the replay
-timer, sends everything from the oldest one again. The receiver accepts the expected sequence only
+The sender keeps records until a cumulative acknowledgement covers them. A NACK sends everything from
+the oldest one again. The replay timer sends the oldest alone, as a probe: the answer tells whether all
+behind it was lost, too, or the far end was only slow to answer. The receiver accepts the expected sequence only
 and asks once per gap. Sequence numbers are 32 bit and start at 0 in each link epoch.
 """
 
@@ -27,7 +28,7 @@ class RetrySender(Generic[Record]):
 
     __slots__ = (
         "_cursor", "_replays", "_sample", "_sample_ns", "_spread_ns", "_timer_from_ns", "base",
-        "exhausted", "records", "rtt_ns", "window",
+        "exhausted", "probing", "records", "rtt_ns", "window",
     )  # fmt: skip
 
     def __init__(self) -> None:
@@ -45,6 +46,7 @@ class RetrySender(Generic[Record]):
         self.rtt_ns = 0
         self._spread_ns = 0
         self._cursor = 0  # records below it were sent in this pass; behind the end: replaying
+        self.probing = False  # the oldest alone, until the far end answers
         self._replays = 0
         self._timer_from_ns = 0
         self._sample: int | None = None  # the sequence whose round trip is being measured
@@ -53,13 +55,13 @@ class RetrySender(Generic[Record]):
     @property
     def room(self) -> int:
         """How many new records may be sent now."""
-        if self._cursor < len(self.records):
+        if self.probing or self._cursor < len(self.records):
             return 0
         return self.window - len(self.records)
 
     @property
     def replaying(self) -> bool:
-        return self._cursor < len(self.records)
+        return self._cursor < (1 if self.probing else len(self.records))
 
     def sent(self, record: Record, now_ns: int) -> None:
         """A new record left, with sequence `next_sequence`."""
@@ -105,6 +107,10 @@ class RetrySender(Generic[Record]):
             self._sample = None
         self._timer_from_ns = now_ns
         self._replays = 0
+        if self.probing:
+            self.probing = False
+            if count > 1:
+                self._cursor = len(self.records)  # It has what left behind the probe, too.
         return count
 
     def take_run(self, count: int) -> list[Record]:
@@ -116,13 +122,15 @@ class RetrySender(Generic[Record]):
 
     def nacked(self, now_ns: int) -> None:
         """The far end misses the oldest record (acknowledge first)."""
-        if self.records and not self.replaying:
+        if self.records and (self.probing or not self.replaying):
+            self.probing = False
             self._replay(now_ns)
 
     def resume(self, now_ns: int) -> None:
         """After a wait that was nobody's fault: the replay timer starts with all its patience."""
         self._replays = 0
         self.exhausted = False
+        self.probing = False
         self._sample = None  # it would have measured the wait
         self._timer_from_ns = now_ns
 
@@ -149,11 +157,12 @@ class RetrySender(Generic[Record]):
         return self._timer_from_ns + min(timer_ns << min(self._replays, 3), REPLAY_TIMER_MAX_NS)
 
     def expired(self, now_ns: int) -> bool:
-        """Start a replay if the timer ran out; True if it did."""
+        """Start a probe if the timer ran out; True if it did."""
         deadline_ns = self.deadline_ns()
         if deadline_ns is None or now_ns < deadline_ns:
             return False
         self._replay(now_ns)
+        self.probing = True
         return True
 
 
