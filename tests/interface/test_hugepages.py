@@ -13,6 +13,7 @@ import pytest
 from accelhw.interface import hugepages
 from accelhw.interface.hugepages import (
     EXTENT_BYTES,
+    PAUSE,
     SLOW_NS,
     STEP_BYTES,
     HugePages,
@@ -139,8 +140,8 @@ def test_a_step_at_a_time_whatever_it_begins_with(fd: int) -> None:
     assert advice.collapsed_bytes == 2 * STEP_BYTES
     pages.prepare(SIZE - PAGE, SIZE, 0, SIZE - EXTENT_BYTES)
     assert advice.collapsed_bytes == 2 * STEP_BYTES
-    pages.prepare(SIZE - PAGE, SIZE, 0, SIZE)  # from where it begins
-    assert advice.collapsed_bytes == 2 * STEP_BYTES + EXTENT_BYTES
+    pages.prepare(SIZE - PAGE, SIZE, 0, SIZE)
+    assert advice.collapsed_bytes == 3 * STEP_BYTES
 
 
 def test_what_holds_data_is_left_as_it_is(fd: int) -> None:
@@ -148,8 +149,7 @@ def test_what_holds_data_is_left_as_it_is(fd: int) -> None:
     advice = Advice()
     pages = HugePages(fd, advise=advice, now_ns=lambda: 0)
     pages.prepare(EXTENT_BYTES + PAGE, 2 * EXTENT_BYTES, 0, SIZE)
-    assert [holds_data(fd, at) for at in range(0, STEP_BYTES, EXTENT_BYTES)] == [0, 0, 1, 1]
-    pages.prepare(0, STEP_BYTES, 0, SIZE)
+    assert [holds_data(fd, at) for at in range(0, STEP_BYTES, EXTENT_BYTES)] == [1, 0, 1, 1]
     before = len(advice.asked)
     pages.prepare(0, STEP_BYTES, 0, SIZE)
     os.pwrite(fd, b"x", STEP_BYTES)
@@ -173,7 +173,7 @@ def test_a_kernel_without_it_leaves_small_pages_and_is_asked_once(fd: int, refus
     assert os.pread(fd, 6, 0) == b"first\0"
 
 
-def test_pages_that_are_slow_to_come_by_come_one_at_a_time(fd: int) -> None:
+def test_pages_that_are_slow_to_come_by_are_tried_again_later_and_one_at_a_time(fd: int) -> None:
     now_ns, took_ns = 1_000_000_000, SLOW_NS + 1  # for an extent
 
     class Slow(Advice):
@@ -185,13 +185,19 @@ def test_pages_that_are_slow_to_come_by_come_one_at_a_time(fd: int) -> None:
 
     advice = Slow()
     pages = HugePages(fd, advise=advice, now_ns=lambda: now_ns)
-    for extents in (1, 2, 3):
-        at = (extents - 1) * EXTENT_BYTES
-        pages.prepare(at, at + PAGE, 0, SIZE)
-        assert advice.collapsed_bytes == extents * EXTENT_BYTES
+
+    def after(wait_ns: int) -> int:
+        nonlocal now_ns
+        now_ns += wait_ns
+        for at in range(0, SIZE, EXTENT_BYTES):
+            pages.prepare(at, at + PAGE, 0, SIZE)
+        return advice.collapsed_bytes
+
+    assert after(0) == EXTENT_BYTES
+    assert after(PAUSE * took_ns - 1) == EXTENT_BYTES
+    assert after(1) == 2 * EXTENT_BYTES
     took_ns -= 1  # as fast as is well
-    pages.prepare(STEP_BYTES, STEP_BYTES + PAGE, 0, SIZE)
-    assert advice.collapsed_bytes == 3 * EXTENT_BYTES + STEP_BYTES
+    assert after(PAUSE * took_ns + PAUSE) == SIZE
     assert max(length for _, length in advice.asked) > EXTENT_BYTES
 
 
@@ -232,3 +238,60 @@ def test_no_byte_of_anybody_who_writes_meanwhile_is_changed(fd: int) -> None:
     for writer in writers:
         writer.join()
     assert view == b"".join(map(page, range(count)))
+
+
+def punch(fd: int, start: int, length: int) -> None:
+    """Give the memory back, as when a region is freed."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    keep_size_and_punch = 3
+    off = ctypes.c_long
+    assert libc.fallocate(fd, keep_size_and_punch, off(start), off(length)) == 0
+
+
+def test_what_is_used_again_gets_its_huge_page_and_keeps_its_bytes(fd: int) -> None:
+    os.pwrite(fd, b"x" * STEP_BYTES, 0)
+    advice = Advice()
+    pages = HugePages(fd, SIZE, advise=advice)
+    pages.use(PAGE, PAGE + 1, 0, SIZE)
+    assert not advice.asked  # once is not again
+    pages.use(2 * PAGE, EXTENT_BYTES + 1, 0, SIZE)
+    assert advice.collapsed_bytes == EXTENT_BYTES  # the first, not the second
+    for _ in range(3):
+        pages.use(0, EXTENT_BYTES, 0, SIZE)
+    assert advice.collapsed_bytes == EXTENT_BYTES
+    assert os.pread(fd, STEP_BYTES, 0) == b"x" * STEP_BYTES
+
+
+def test_only_extents_that_lie_wholly_in_the_range_are_made_huge(fd: int) -> None:
+    os.pwrite(fd, b"x" * STEP_BYTES, 0)
+    advice = Advice()
+    pages = HugePages(fd, SIZE, advise=advice)
+    low, high = PAGE, STEP_BYTES - PAGE
+    for _ in range(2):
+        pages.use(low, high, low, high)
+    assert advice.collapsed_bytes == STEP_BYTES - 2 * EXTENT_BYTES
+
+
+def test_an_extent_that_was_freed_begins_anew(fd: int) -> None:
+    advice = Advice()
+    pages = HugePages(fd, SIZE, advise=advice)
+    for life in (1, 2):
+        pages.use(0, 1, 0, SIZE)
+        os.pwrite(fd, b"x" * EXTENT_BYTES, 0)
+        assert advice.collapsed_bytes == (life - 1) * EXTENT_BYTES
+        pages.use(0, 1, 0, SIZE)
+        pages.use(0, 1, 0, SIZE)
+        assert advice.collapsed_bytes == life * EXTENT_BYTES
+        punch(fd, 0, EXTENT_BYTES)
+
+
+def test_a_child_goes_on_where_its_parent_or_another_was(fd: int) -> None:
+    os.pwrite(fd, b"x" * EXTENT_BYTES, 0)
+    advice = Advice()
+    pages = HugePages(fd, SIZE, advise=advice)
+    if (child := os.fork()) == 0:
+        pages.use(0, 1, 0, SIZE)
+        os._exit(0)
+    assert os.waitpid(child, 0)[1] == 0
+    pages.use(0, 1, 0, SIZE)
+    assert advice.collapsed_bytes == EXTENT_BYTES

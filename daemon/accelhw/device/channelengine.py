@@ -55,6 +55,8 @@ class _FarCut(Cut):
         self.base = word.base
         self.next = word.start
         self.end = word.end
+        self.total_bytes = word.total_bytes
+        self.backed = 0
         self.crc = 0
         self.in_flight = 0
         self.proved = True

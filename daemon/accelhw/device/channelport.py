@@ -142,7 +142,12 @@ class ChannelPort:
             self._cuts[number] = cut
             cut.in_flight = 1  # until the last of it was acknowledged
             push = self._pushes.setdefault(cut.push, number)
-            self._line.tell(Give(self.way, number, push, cut.stream, cut.base, cut.next, cut.end))
+            self._line.tell(
+                Give(
+                    self.way, number, push, cut.stream, cut.base, cut.next, cut.end,
+                    cut.total_bytes,
+                )
+            )  # fmt: skip
         return False
 
     def drop_cut(self, cut: Cut) -> None:

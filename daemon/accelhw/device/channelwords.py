@@ -71,6 +71,7 @@ class Give(Word, frozen=True):
     base: int  # of the transfer in HBM
     start: int  # of the chunk in the transfer
     end: int
+    total_bytes: int  # of the transfer
 
 
 class Drop(Word, frozen=True):

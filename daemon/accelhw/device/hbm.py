@@ -23,12 +23,16 @@ class Hbm:
         self.fd = fd
         self.size_bytes = size_bytes
         self.view = mapped(fd, size_bytes)
-        self._pages = HugePages(fd)
+        self._pages = HugePages(fd, size_bytes)
         self._scratch: memoryview | None = None
 
     def prepare(self, start: int, end: int, low: int, high: int) -> None:
         """Bytes `start` to `end` are written next, and all of `low` to `high` in the end."""
         self._pages.prepare(start, end, low, high)
+
+    def use(self, start: int, end: int, low: int, high: int) -> None:
+        """Bytes `start` to `end` are read or written next; all of `low` to `high` is."""
+        self._pages.use(start, end, low, high)
 
     def copy(self, source: int, target: int, length: int) -> int:
         """Copy up to COPY_BYTES inside the memory; CRC-32C of them. Raises OSError."""

@@ -280,9 +280,10 @@ class Inbound:
 
     def _back(self, landing: Landing) -> None:
         """Pages for what comes next of it."""
-        base, first = landing.base, landing.base + landing.next
+        hbm, base, first = self._engine.hbm, landing.base, landing.base + landing.next
         landing.backed = first // EXTENT_BYTES * EXTENT_BYTES + EXTENT_BYTES - base
-        self._engine.hbm.prepare(first, first + 1, base, base + landing.sink.total_bytes)
+        for ask in (hbm.use, hbm.prepare):
+            ask(first, first + 1, base, base + landing.sink.total_bytes)
 
     def _store(
         self, landing: Landing, offset: int, length: int, payload_crc: int, now_ns: int

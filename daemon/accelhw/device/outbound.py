@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from accelhw.device.answers import WINDOW_FRAMES_MAX, Answers
 from accelhw.device.push import Cut
+from accelhw.interface.hugepages import EXTENT_BYTES
 from accelhw.link.retry import SEQUENCE_MASK, RetrySender
 from accelhw.transport.base import Transport
 from accelhw.transport.direct import Direct, no_room
@@ -181,6 +182,8 @@ class Outbound:
         This is the hot path of sending: a chunk's frames one after the other, no call and no object
         of ours per frame.
         """
+        if cut.backed <= cut.next:
+            self._use(cut)
         memory, put, writer = self._view, self._direct.put, self._writer
         port, answers = self._port, self._answers
         buffer, covered_part = writer.buffer, writer.covered
@@ -231,6 +234,12 @@ class Outbound:
             self.cut = None
             self._engine.cut_left(cut, now_ns)
         return count
+
+    def _use(self, cut: Cut) -> None:
+        """What comes next of it is read, and will be again."""
+        base, first = cut.base, cut.base + cut.next
+        cut.backed = first // EXTENT_BYTES * EXTENT_BYTES + EXTENT_BYTES - base
+        self._engine.hbm.use(first, first + 1, base, base + cut.total_bytes)
 
     def _begin(self, now_ns: int) -> None:
         """Ask for a cut, and deal it evenly: a small last frame would cost as much as any."""

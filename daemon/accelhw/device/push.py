@@ -31,6 +31,7 @@ class Cut:
     """One chunk on its way over one port."""
 
     __slots__ = (
+        "backed",
         "base",
         "chunk",
         "crc",
@@ -41,6 +42,7 @@ class Cut:
         "proved",
         "push",
         "stream",
+        "total_bytes",
     )
 
     def __init__(self, push: Push, chunk: int, port: Way) -> None:
@@ -51,6 +53,8 @@ class Cut:
         self.base = push.base  # of the transfer in HBM
         self.next = chunk * push.chunk_bytes  # offset in the transfer of the next byte to leave
         self.end = min(self.next + push.chunk_bytes, push.total_bytes)
+        self.total_bytes = push.total_bytes
+        self.backed = 0  # offset in the transfer up to where pages were looked at
         self.crc = 0  # of the bytes that left
         self.in_flight = 0  # frames
         self.proved = True  # no acknowledgement of it said that something was dropped

@@ -1,9 +1,10 @@
 """Go-back-N: what to send again and when, and what to accept. Pure; a record is whatever was sent.
 
-The sender keeps records until a cumulative acknowledgement covers them. A NACK sends everything from
-the oldest one again. The replay timer sends the oldest alone, as a probe: the answer tells whether all
-behind it was lost, too, or the far end was only slow to answer. The receiver accepts the expected sequence only
-and asks once per gap. Sequence numbers are 32 bit and start at 0 in each link epoch.
+The sender keeps records until a cumulative acknowledgement covers them. A NACK sends everything
+from the oldest one again. The replay timer sends the oldest alone, as a probe: the answer tells
+whether all behind it was lost, too, or the far end was only slow to answer. The receiver accepts
+the expected sequence only and asks once per gap. Sequence numbers are 32 bit and start at 0 in each
+link epoch.
 """
 
 from __future__ import annotations
