@@ -92,6 +92,7 @@ class Daemon:
         if not ready.done():
             ready.cancel()
             await self._task
+        await self.host.events.settled()  # What it told of its start has its revisions.
         self.connect()
 
     def connect(self) -> None:

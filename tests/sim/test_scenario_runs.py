@@ -238,6 +238,21 @@ def test_an_interrupted_run_leaves_nothing(
     assert list(out.iterdir()) == []
 
 
+def test_an_interrupted_run_leaves_nothing_however_often_it_is_told(tmp_path: Path) -> None:
+    """A terminal tells the whole group, and accelctl then its child."""
+    story, out = tmp_path / "story.toml", tmp_path / "out"
+    story.write_text(STORY)
+    command = [sys.executable, "-m", "accelhw.sim.scenario", "run", str(story), f"--out={out}"]
+    with subprocess.Popen([*command, "--step=1s"], stdout=subprocess.PIPE) as running:
+        assert running.stdout is not None
+        while b"progress" not in running.stdout.readline():
+            assert running.poll() is None
+        while running.poll() is None:
+            running.terminate()
+    assert running.returncode == 130
+    assert list(out.iterdir()) == []
+
+
 def test_how_much_will_be_written_is_known_before(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -110,9 +110,9 @@ FAULTS = (
     Case("els_connector_dirty", "card16/oe1", None, how={"lanes": [0]}),
     Case("polarity_swap", "card14/oe0", None),
     Case("lane_swap_reversal", "card14/oe1", None),
+    # Back within the minute that a link is given, which is 8 s here; and never quite as it was.
+    Case("unplug_replug", "card12/oe0", None, how={"duration_s": 2}),
 )  # fmt: skip
-# Over after 8 s, within the minute that a link is given: on a scaled clock that would be minutes.
-TOO_SHORT = {"unplug_replug"}
 
 
 def rack_config() -> str:
@@ -175,7 +175,7 @@ def scene(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scene]:
 
 
 def test_every_fault_of_the_catalogue_is_tried() -> None:
-    assert {case.kind for case in FAULTS} | TOO_SHORT == set(CATALOGUE)
+    assert {case.kind for case in FAULTS} == set(CATALOGUE)
 
 
 def test_a_hundred_restarts_with_training_page_nobody(scene: Scene) -> None:

@@ -16,6 +16,7 @@ import sys
 import time
 from contextlib import suppress
 from pathlib import Path
+from types import FrameType
 from typing import Any, NoReturn
 
 from accelhw.fault.catalogue import CATALOGUE
@@ -31,6 +32,7 @@ from accelhw.model.ids import PortId
 from accelhw.model.profile import UnknownProfile, load_profile
 
 FALSE, USAGE, CONFLICT, INTERRUPTED = 1, 2, 6, 130
+INTERRUPTS = (signal.SIGINT, signal.SIGTERM)
 FORMATS = ("csv", "parquet")  # of telemetry
 PROGRESS_S = 0.2  # between two lines of progress
 KNOWN = Known(CATALOGUE, tuple(shape.value for shape in ShapeKind), tuple(EVENT_KINDS), LEVELS)
@@ -219,6 +221,14 @@ def _run(chosen: argparse.Namespace) -> int:
     return 0 if result["met"] else FALSE
 
 
+def _interrupted_once(number: int, frame: FrameType | None) -> NoReturn:
+    """Ctrl-C comes twice: from the terminal, and from whoever started us. The second must not meet
+    the clearing away."""
+    for each in INTERRUPTS:
+        signal.signal(each, signal.SIG_IGN)
+    raise KeyboardInterrupt
+
+
 # ---- live ----------------------------------------------------------------------------------------
 
 
@@ -240,5 +250,6 @@ def _live(chosen: argparse.Namespace) -> int:
 
 
 if __name__ == "__main__":
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    for interrupt in INTERRUPTS:
+        signal.signal(interrupt, _interrupted_once)
     sys.exit(main())
