@@ -561,6 +561,25 @@ def test_a_held_link_sends_nothing_and_loses_nothing(world_of: MakeWorld, widene
     assert world.a.ports[0].epoch == 1
 
 
+def test_no_more_is_in_flight_than_the_far_buffer_holds_from_the_first_frame_on(
+    world_of: MakeWorld,
+) -> None:
+    world = world_of(credits_=4)
+    world.a.fill(1)
+    most = 0
+
+    def look() -> None:
+        nonlocal most
+        for port in world.ways(world.a):
+            most = max(most, world.engine_of(port).port.counters.in_flight_frames)
+
+    world.after_turn = look
+    world.up()
+    world.start("t", 4 * BULK)
+    world.finish("t")
+    assert most == 4
+
+
 # ---- figures -------------------------------------------------------------------------------------
 
 
