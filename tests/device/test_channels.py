@@ -265,6 +265,31 @@ def test_a_link_that_comes_and_goes_never_makes_a_wrong_byte(
     world.settle()
 
 
+@pytest.mark.parametrize("kind", [WRITE, READ])
+@pytest.mark.parametrize("seed", range(12))
+def test_a_worker_that_dies_with_its_movers_makes_no_wrong_byte(
+    world_of: MakeWorld, seed: int, kind: TransferKind
+) -> None:
+    world = world_of(seed=seed, links=1 + seed % 2, delay_ns=seed % 3 * 100_000)
+    source, target = ends(world, kind)
+    data, length = source.fill(seed), 8 * BULK + seed
+    world.up()
+    world.start("t", length, kind=kind)
+    for _ in range(3):
+        for _ in range(world.random.randrange(5, 30)):
+            world.turn()
+        if world.info("t").ended_ns:
+            break
+        card = world.random.choice([world.a, world.b])
+        world.restart(card)
+        if card is world.a:
+            world.start("t", length, kind=kind)  # as its driver has it go on
+        world.up()
+    world.finish("t", turns=100_000)
+    assert_moved(world, data[:length], target, 0, "t")
+    world.settle()
+
+
 @pytest.mark.parametrize("seed", range(20))
 def test_a_link_may_go_while_a_mover_waits_for_an_answer(world_of: MakeWorld, seed: int) -> None:
     """The question is heard in the next epoch, where it means nothing."""
