@@ -67,19 +67,35 @@ class Rack:
         return {"daemon": host.daemon_pid, "chassis": host.chassis_pid, **workers}
 
 
-def cpu_s(pids: Sequence[int]) -> float:
-    """CPU time that the threads of processes have used: to the ns, not to the tick."""
-    used_ns = 0
+MOVER = "accel-mover"  # the name of the processes that a worker makes for bulk, and a number
+
+
+def with_movers(pids: Sequence[int]) -> list[int]:
+    """These processes, and the movers that they have made until now."""
+    found = dict.fromkeys(pids)
     for pid in pids:
+        for thread in Path(f"/proc/{pid}/task").iterdir():
+            for child in (thread / "children").read_text().split():
+                if Path(f"/proc/{child}/comm").read_text().startswith(MOVER):
+                    found[int(child)] = None
+    return list(found)
+
+
+def cpu_s(pids: Sequence[int]) -> float:
+    """CPU time that the threads of processes and of their movers have used: to the ns, not to the
+    tick."""
+    used_ns = 0
+    for pid in with_movers(pids):
         for thread in Path(f"/proc/{pid}/task").iterdir():
             used_ns += int((thread / "schedstat").read_text().split()[0])
     return used_ns / 1e9
 
 
 def pss_mib(pids: Sequence[int], kind: str = "Pss") -> float:
-    """Proportional set size: shared pages count once in all. `Pss_Anon`: what is theirs alone."""
+    """Proportional set size of processes and their movers: shared pages count once in all.
+    `Pss_Anon`: what is theirs alone."""
     kib = 0
-    for pid in pids:
+    for pid in with_movers(pids):
         for line in Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines():
             if line.startswith(f"{kind}:"):
                 kib += int(line.split()[1])
@@ -162,9 +178,9 @@ def _ready(client: Client, daemon: subprocess.Popen[bytes], began_s: float, log:
 
 
 def private_mib(pids: Sequence[int]) -> float:
-    """Memory that processes have for themselves: not HBM, which is shared."""
+    """Memory that processes and their movers have for themselves: not HBM, which is shared."""
     kib = 0
-    for pid in pids:
+    for pid in with_movers(pids):
         for line in Path(f"/proc/{pid}/status").read_text().splitlines():
             if line.startswith("RssAnon:"):
                 kib += int(line.split()[1])

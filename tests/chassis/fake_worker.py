@@ -1,17 +1,26 @@
 """A worker without cards inside: it answers as control.py asks, and dies on request.
 
 `ResetCard` ends it, as a card would that takes its worker down; `TrainPort` answers BAD_STATE.
+`ClearFlags` has it ask for the sockets of two virtual channels, and tell what it got.
 """
 
 import os
 import select
 import signal
+import socket
 import sys
 import time
 
-from accelhw.chassis.control import WorkerEvent, WorkerReady, WorkerStart, worker_channel
+from accelhw.chassis.control import (
+    SocketsWanted,
+    WorkerEvent,
+    WorkerReady,
+    WorkerStart,
+    worker_channel,
+)
 from accelhw.interface.channel import ChannelClosed
 from accelhw.interface.messages import (
+    ClearFlags,
     Completion,
     ResetCard,
     StartTransfer,
@@ -39,21 +48,41 @@ def info(command: StartTransfer, state: TransferState, good: int) -> TransferInf
     )
 
 
+SOCKETS = []  # the way that they come, once it is known
+
+
 def main() -> None:
     channel = worker_channel(int(sys.argv[1]))
     try:
         while True:
-            select.select([channel], [channel] if channel.wants_write else [], [])
+            ready, _, _ = select.select(
+                [channel, *SOCKETS], [channel] if channel.wants_write else [], []
+            )
             channel.flush()
+            if SOCKETS and SOCKETS[0] in ready:
+                take_sockets(channel)
+            if channel not in ready:
+                continue
             for message in channel.receive():
                 handle(channel, message)
     except ChannelClosed:
         return
 
 
+def take_sockets(channel) -> None:
+    name, fds, _, _ = socket.recv_fds(SOCKETS[0], 256, 8)
+    if not name:
+        SOCKETS.clear()
+        return
+    interfaces = " ".join(socket.socket(fileno=fd).getsockname()[0] for fd in fds)
+    channel.send(WorkerEvent("GOT", 1, name.decode(), "sockets", {"interfaces": interfaces}))
+
+
 def handle(channel, message) -> None:
     match message:
         case WorkerStart(cards=cards):
+            assert set(message.cpus) >= os.sched_getaffinity(0)  # a worker may be kept to some
+            SOCKETS.append(socket.socket(fileno=message.sockets_fd))
             for card in cards:
                 assert os.fstat(card.hbm_fd).st_size == card.hbm_bytes
                 for port in card.ports:
@@ -73,6 +102,9 @@ def handle(channel, message) -> None:
                 channel.send(TransferProgress(done))
         case ResetCard():
             os.kill(os.getpid(), signal.SIGKILL)
+        case ClearFlags():
+            channel.send(SocketsWanted(message.card, message.oe, 2))
+            channel.send(Completion(message.id))
         case TrainPort():
             channel.send(Completion(message.id, "BAD_STATE", "fake"))
         case StartTransfer():

@@ -18,6 +18,7 @@ from accelhw.interface.messages import (
     AcknowledgeTransfer,
     CancelTransfer,
     ChannelMapEntry,
+    ClearFlags,
     Event,
     Hello,
     RegisterWindow,
@@ -214,6 +215,37 @@ async def test_a_killed_worker_comes_back_as_it_was(tmp_path):
         assert chassis.registers.transfers["t1"].ended
         assert not (await client.command(AcknowledgeTransfer(0, "t1"))).error
         assert not chassis.registers.transfers
+        await client.close()
+
+
+async def test_sockets_of_virtual_channels_come_for_interfaces_only(tmp_path):
+    async with running(tmp_path):
+        client = await attach(tmp_path)
+        fds = open_fds()
+        for _ in range(2):
+            assert not (await client.command(ClearFlags(0, "card0", 0))).error
+            got = (await until(client, kind("GOT")))[-1]
+            assert (got.subject, got.detail) == ("card0/oe0", {"interfaces": ""}), "memory has none"
+            await client.command(ResetCard(0, "card0"))
+            await until(client, kind("CARD_READY", "card0"))
+        assert open_fds() <= fds
+        await client.close()
+
+
+@pytest.mark.network
+async def test_a_worker_gets_as_many_sockets_as_it_asked_for_in_each_life(tmp_path):
+    config = load(PAIR.replace("memory", "veth"))
+    async with running(tmp_path, config):
+        client = await attach(tmp_path)
+        interface = client.welcome.cards[0].ports[0].fibre.interface
+        fds = open_fds()
+        for _ in range(2):
+            assert not (await client.command(ClearFlags(0, "card0", 0))).error
+            got = (await until(client, kind("GOT")))[-1]
+            assert got.detail == {"interfaces": f"{interface} {interface}"}
+            await client.command(ResetCard(0, "card0"))  # Its death closes them.
+            await until(client, kind("CARD_READY", "card0"))
+        assert open_fds() <= fds, "the chassis keeps none"
         await client.close()
 
 

@@ -221,6 +221,50 @@ def test_one_end_may_stay_here(fabric, netns_folder):
     assert namespace.names() == []
 
 
+def on_interface(fd):
+    return socket.socket(fileno=os.dup(fd)).getsockname()[0]
+
+
+@pytest.mark.network
+def test_an_interface_gives_a_socket_for_each_channel_also_in_a_namespace(fabric, netns_folder):
+    made = fabric(fibre("veth", FibreEnd(A, netns="rack1")))
+    for port, name in ((A, "card0-oe0"), (B, "card1-oe0")):
+        fds = made.open_channels(port, 3)
+        assert [on_interface(fd) for fd in fds] == [name] * 3
+        for fd in fds:
+            os.close(fd)
+    made.remove()
+
+
+@pytest.mark.parametrize(
+    "transport",
+    ["memory", pytest.param("tap", marks=[pytest.mark.network, pytest.mark.tap])],
+)
+def test_other_fibres_have_no_sockets_for_channels(fabric, transport):
+    made = fabric(fibre(transport, mtu=1500))
+    assert made.open_channels(A, 2) == []
+
+
+@pytest.mark.network
+def test_channels_that_cannot_all_be_had_leave_none_open(fabric, monkeypatch):
+    made = fabric(fibre("veth"))
+    opened = []
+
+    def open_two(interface, channel):
+        if channel > 2:
+            raise OSError(24, "Too many open files")
+        opened.append(os.dup(0))
+        return opened[-1]
+
+    monkeypatch.setattr("accelhw.chassis.fabric._open_packet", open_two)
+    with pytest.raises(FabricError, match="Too many open files"):
+        made.open_channels(A, 3)
+    assert len(opened) == 2
+    for fd in opened:
+        with pytest.raises(OSError, match="Bad file descriptor"):
+            os.fstat(fd)
+
+
 DIES = """
 import os, signal
 from pathlib import Path

@@ -233,14 +233,29 @@ class ChannelWorld(World):
         self._ways = 0
         super().__init__(seed, links, mtu, credits_, **faults)
         self.can_open = dict(zip((self.a, self.b), can_open, strict=True))
-        for card, most in zip((self.a, self.b), hosts, strict=True):
-            card.engine.catch_up = lambda now_ns, card=card: self.hear_all(card)  # type: ignore[misc]
-            self.lines[card] = [Line(self, card.hbm) for _ in range(CHANNELS)]
-            self.met[card] = Strikes(np.random.Generator(np.random.PCG64(1)))
-            self.channels[card] = [
-                Channels(port, NoChannels() if most is None else Host(self, most))
-                for port in card.ports
-            ]
+        self._hosts = dict(zip((self.a, self.b), hosts, strict=True))
+        for card in (self.a, self.b):
+            self._power_on(card)
+
+    def _power_on(self, card: Card) -> None:
+        most = self._hosts[card]
+        card.engine.catch_up = lambda now_ns: self.hear_all(card)
+        self.lines[card] = [Line(self, card.hbm) for _ in range(CHANNELS)]
+        self.met[card] = Strikes(np.random.Generator(np.random.PCG64(1)))
+        self.channels[card] = [
+            Channels(port, NoChannels() if most is None else Host(self, most))
+            for port in card.ports
+        ]
+
+    def restart(self, card: Card) -> None:
+        """Its worker dies, and its movers with it; the far end sees the links go."""
+        far = self.far(card)
+        for channels, port in zip(self.channels[far], far.ports, strict=True):
+            channels.link_down(self.now_ns)
+            port.link_down(self.now_ns)
+        card.start()
+        self.plug(card, self.side(card))
+        self._power_on(card)
 
     def _lay(self, number: int) -> None:
         super()._lay(number)

@@ -265,6 +265,31 @@ def test_a_link_that_comes_and_goes_never_makes_a_wrong_byte(
     world.settle()
 
 
+@pytest.mark.parametrize("kind", [WRITE, READ])
+@pytest.mark.parametrize("seed", range(12))
+def test_a_worker_that_dies_with_its_movers_makes_no_wrong_byte(
+    world_of: MakeWorld, seed: int, kind: TransferKind
+) -> None:
+    world = world_of(seed=seed, links=1 + seed % 2, delay_ns=seed % 3 * 100_000)
+    source, target = ends(world, kind)
+    data, length = source.fill(seed), 8 * BULK + seed
+    world.up()
+    world.start("t", length, kind=kind)
+    for _ in range(3):
+        for _ in range(world.random.randrange(5, 30)):
+            world.turn()
+        if world.info("t").ended_ns:
+            break
+        card = world.random.choice([world.a, world.b])
+        world.restart(card)
+        if card is world.a:
+            world.start("t", length, kind=kind)  # as its driver has it go on
+        world.up()
+    world.finish("t", turns=100_000)
+    assert_moved(world, data[:length], target, 0, "t")
+    world.settle()
+
+
 @pytest.mark.parametrize("seed", range(20))
 def test_a_link_may_go_while_a_mover_waits_for_an_answer(world_of: MakeWorld, seed: int) -> None:
     """The question is heard in the next epoch, where it means nothing."""
@@ -559,6 +584,25 @@ def test_a_held_link_sends_nothing_and_loses_nothing(world_of: MakeWorld, widene
     world.finish("t")
     assert_moved(world, data[: 4 * BULK], world.b, 0, "t")
     assert world.a.ports[0].epoch == 1
+
+
+def test_no_more_is_in_flight_than_the_far_buffer_holds_from_the_first_frame_on(
+    world_of: MakeWorld,
+) -> None:
+    world = world_of(credits_=4)
+    world.a.fill(1)
+    most = 0
+
+    def look() -> None:
+        nonlocal most
+        for port in world.ways(world.a):
+            most = max(most, world.engine_of(port).port.counters.in_flight_frames)
+
+    world.after_turn = look
+    world.up()
+    world.start("t", 4 * BULK)
+    world.finish("t")
+    assert most == 4
 
 
 # ---- figures -------------------------------------------------------------------------------------

@@ -71,6 +71,7 @@ def test_each_end_of_a_fibre_may_live_in_a_namespace_of_its_own(
     assert interfaces(None) == before
     assert (interfaces(near), interfaces(far)) == ({"lo", "card0-oe0"}, {"lo", "card1-oe0"})
     carry(rack, tmp_path, MIB)
+    carry(rack, tmp_path, 9 * MIB)  # over virtual channels
 
 
 def test_the_wire_shows_frames_of_our_ethertype(pair: Rack) -> None:

@@ -88,15 +88,15 @@ def test_cards_of_two_hosts_write_and_read_each_others_hbm(
     assert near.link("anna/oe0").peer == "cards/otto/links/oe0"
     assert near.link("anna/oe0").peer_chassis == far.client.host().chassis_boot_id
 
-    sha = near.fill("anna:model", 6 * MIB + 1)
-    region = far.client.regions.create("otto", "model", 6 * MIB + 1)
+    sha = near.fill("anna:model", 12 * MIB + 1)
+    region = far.client.regions.create("otto", "model", 12 * MIB + 1)
     own = transfer_pb2.RegionSlice(region="cards/anna/regions/model")
     theirs = {"card": "cards/otto", "region_id": region.region_id, "key": region.key}
     done = moved(near, source=own, target=transfer_pb2.RegionSlice(**theirs))
     assert word(done, "state") == "DONE"
     assert far.sha256("otto:model") == sha
 
-    back = near.client.regions.create("anna", "back", 6 * MIB + 1)
+    back = near.client.regions.create("anna", "back", 12 * MIB + 1)
     done = moved(
         near,
         source=transfer_pb2.RegionSlice(**theirs),

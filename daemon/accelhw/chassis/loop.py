@@ -94,8 +94,12 @@ class Loop:
                 reader = self._readers.get(fd)
                 if reader is not None:
                     reader(now_ns)
+        # What these set for a time that is past waits for the next turn: others get theirs.
+        due: list[Callback] = []
         while self._alarms and self._alarms[0][0] <= now_ns:
-            heapq.heappop(self._alarms)[2](now_ns)
+            due.append(heapq.heappop(self._alarms)[2])
+        for callback in due:
+            callback(now_ns)
         if self._again:
             again = self._again
             self._again = {}

@@ -110,7 +110,7 @@ class _Channel:
         if port.exhausted and not self._spent:
             self._mover.tell(Spent(self.way))
         self._spent = port.exhausted
-        if port.wants_write:
+        if port.wants_write and not self._gone:
             self._loop.when_writable(self._fd, self.after)
         if not self._count_armed and port.up:
             self._count_armed = True
@@ -119,6 +119,8 @@ class _Channel:
         return more
 
     def _arm(self) -> None:
+        if self._gone or self.port.exhausted:
+            return  # Nothing can be sent before the worker says so.
         deadline_ns = self.port.next_deadline_ns()
         if deadline_ns is not None and (self._armed_ns is None or deadline_ns < self._armed_ns):
             self._armed_ns = deadline_ns

@@ -134,6 +134,7 @@ class ChannelEngine:
 
     def up(self, epoch: int, credit_frames: int, now_ns: int) -> None:
         self._epoch = epoch
+        credit_frames = min(credit_frames, self.port.credit_frames)  # the far buffer may be as ours
         self.port.link_up(channel_epoch(epoch, self._number), _FAR, credit_frames, now_ns)
 
     def down(self, now_ns: int) -> tuple[bytes, ...]:
