@@ -3,16 +3,18 @@
 import os
 import socket
 import threading
+from types import SimpleNamespace
 
 import pytest
 
 from accelhw.chassis.loop import Loop
 from accelhw.chassis.mover import Mover
-from accelhw.chassis.movers import Movers, cpu_of, decode_from_mover
+from accelhw.chassis.movers import Movers, _Mover, cpu_of, decode_from_mover
 from accelhw.chassis.plugs import Plugs
 from accelhw.device.channelwords import (
     AsksLanding,
     Count,
+    Down,
     Gone,
     Lands,
     Nowhere,
@@ -22,7 +24,7 @@ from accelhw.device.channelwords import (
     Void,
 )
 from accelhw.device.hbm import Hbm
-from accelhw.interface.channel import LoopChannel
+from accelhw.interface.channel import ChannelClosed, LoopChannel
 from accelhw.model.ids import PortId
 from accelhw.wire.checksum import crc32c
 from accelhw.wire.frame import CHANNELS_MAX, FrameFlag, FrameType, HeaderWriter, channel_epoch
@@ -127,6 +129,37 @@ def test_a_fibres_channels_are_on_different_cpus_and_those_follow_its_name(cpus)
 @pytest.mark.parametrize(("cpus", "channels"), [((), 0), ((3,), 0), ((0, 1), 2), (range(99), 4)])
 def test_one_cpu_alone_has_no_channels(cpus, channels):
     assert Movers(Loop(), tuple(cpus), 1, lambda port, channels: None).channels_max == channels
+
+
+def test_without_a_process_more_the_link_keeps_the_channel_it_has(monkeypatch, capfd):
+    def no_fork() -> int:
+        raise BlockingIOError(11, "Resource temporarily unavailable")
+
+    monkeypatch.setattr(os, "fork", no_fork)
+    known = []
+    port = SimpleNamespace(
+        id=PortId("card0", 0),
+        fibre=SimpleNamespace(name="fibre0"),
+        channels=SimpleNamespace(opened=lambda ports, now_ns: known.append(tuple(ports))),
+    )
+    ends = socket.socketpair()
+    fds = [os.dup(end.fileno()) for end in ends]
+    for end in ends:
+        end.close()
+    movers = Movers(Loop(), (0, 1), 1, lambda port, channels: None)
+    movers.opened(port, lambda now_ns: None, fds, 0)
+    assert known == [()]
+    assert "card0/oe0: no movers" in capfd.readouterr().err
+    for fd in fds:
+        with pytest.raises(OSError, match="Bad file descriptor"):
+            os.fstat(fd)
+
+
+def test_a_mover_that_was_stopped_is_not_waited_for_without_end(monkeypatch):
+    monkeypatch.setattr("accelhw.chassis.movers.ANSWER_MS", 1)
+    mover = _Mover(Loop(), lambda word, now_ns: None, lambda ways, now_ns: None)
+    with pytest.raises(ChannelClosed, match="did not answer"):
+        mover.ask(Down(WAY))
 
 
 def open_fds() -> int:

@@ -73,6 +73,7 @@ def pair_config(
 
 
 SLOW = "mtu = 1500"  # small frames take their time, so that a copy has a middle
+LONG = 192 << 20  # bytes that take about a second there, whoever else wants the CPU meanwhile
 
 
 class Rack:

@@ -13,7 +13,7 @@ from accel.errors import NotFound
 from accel.plain import word
 
 from .conftest import MakeRack
-from .rack import PATIENCE_S, SLOW, Rack, pair_config, until
+from .rack import LONG, PATIENCE_S, SLOW, Rack, pair_config, until
 
 pytestmark = pytest.mark.network
 
@@ -80,7 +80,7 @@ def test_an_interrupted_copy_by_light_is_cancelled_and_its_target_freed(
     make_rack: MakeRack,
 ) -> None:
     rack = make_rack(pair_config(fibre=SLOW))
-    rack.fill("card0:w", 64 * MIB)
+    rack.fill("card0:w", LONG)
     for pull in ([], ["--pull"]):
         copying = rack.running("cp", "card0:w", "card1:w", *pull)
         running = until(lambda: list(rack.client.transfers.list(active_only=True)), "it has begun")

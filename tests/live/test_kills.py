@@ -12,12 +12,11 @@ from accel.plain import word
 from accel.v1 import event_pb2
 
 from .conftest import MakeRack
-from .rack import PATIENCE_S, SLOW, Rack, interfaces, pair_config, until
+from .rack import LONG, PATIENCE_S, SLOW, Rack, interfaces, pair_config, until
 
 pytestmark = pytest.mark.network
 
 MIB = 1 << 20
-BIG = 64 * MIB
 SLOW_PAIR = pair_config(fibre=SLOW)
 
 
@@ -60,7 +59,7 @@ def assert_whole_story(events: Iterable[event_pb2.Event]) -> list[str]:
 @pytest.mark.parametrize("card", ["card0", "card1"])
 def test_a_copy_survives_the_death_of_a_worker(make_rack: MakeRack, card: str, pull: bool) -> None:
     rack = make_rack(SLOW_PAIR)
-    sha = rack.fill("card0:w", BIG)
+    sha = rack.fill("card0:w", LONG)
     transfer = rack.begin("card0:w", "card1:w", pull=pull)
     rack.in_the_middle(transfer)
     before, victim = counters(rack), rack.worker_of(card)
@@ -78,7 +77,7 @@ def test_a_copy_survives_the_death_of_a_worker(make_rack: MakeRack, card: str, p
 
 def test_a_copy_goes_on_in_the_hardware_while_no_daemon_runs(make_rack: MakeRack) -> None:
     rack = make_rack(SLOW_PAIR, separate=True)
-    sha = rack.fill("card0:w", BIG)
+    sha = rack.fill("card0:w", LONG)
     epochs = {link.name: link.epoch for link in rack.links()}
     copying = rack.running("cp", "card0:w", "card1:w", "-o", "json")
     transfer = until(lambda: next(iter(rack.client.transfers.list()), None), "the copy begins").name
@@ -120,7 +119,7 @@ def test_a_copy_that_ends_while_no_daemon_runs_is_reported_by_the_next(
 
 def test_a_copy_ends_when_the_hardware_is_powered_off_under_it(make_rack: MakeRack) -> None:
     rack = make_rack(SLOW_PAIR, separate=True)
-    rack.fill("card0:w", BIG)
+    rack.fill("card0:w", LONG)
     boot = rack.client.host().chassis_boot_id
     copying = rack.running("cp", "card0:w", "card1:w", "-o", "json")
     transfer = until(lambda: next(iter(rack.client.transfers.list()), None), "the copy begins").name
@@ -150,7 +149,7 @@ def test_a_copy_ends_when_the_hardware_is_powered_off_under_it(make_rack: MakeRa
 
 def test_a_daemon_powers_its_own_chassis_on_again(make_rack: MakeRack) -> None:
     rack = make_rack(SLOW_PAIR)
-    rack.fill("card0:w", BIG)
+    rack.fill("card0:w", LONG)
     copying = rack.running("cp", "card0:w", "card1:w")
     transfer = until(lambda: next(iter(rack.client.transfers.list()), None), "the copy begins").name
     rack.in_the_middle(transfer)
@@ -165,7 +164,7 @@ def test_a_daemon_powers_its_own_chassis_on_again(make_rack: MakeRack) -> None:
 
 def test_a_killed_daemon_takes_its_own_chassis_along(make_rack: MakeRack) -> None:
     rack = make_rack(SLOW_PAIR)
-    rack.fill("card0:w", BIG)
+    rack.fill("card0:w", LONG)
     rack.in_the_middle(rack.begin("card0:w", "card1:w"))
     made = rack.interfaces()
     rack.kill(rack.daemon)

@@ -10,7 +10,7 @@ from accel.plain import word
 from accelhw.chassis import netlink
 
 from .conftest import MakeRack
-from .rack import SLOW, Rack, pair_config, until
+from .rack import LONG, SLOW, Rack, pair_config, until
 
 pytestmark = pytest.mark.network
 
@@ -34,7 +34,7 @@ def down_reason(rack: Rack, port: str) -> str:
 
 def test_a_copy_waits_for_a_pulled_link_and_goes_on(make_rack: MakeRack) -> None:
     rack = make_rack(pair_config(fibre=SLOW))
-    sha = rack.fill("card0:w", 48 * MIB)
+    sha = rack.fill("card0:w", LONG)
     transfer = rack.begin("card0:w", "card1:w")
     rack.in_the_middle(transfer)
     interface = rack.link("card0/oe0").fibre.interface
@@ -43,7 +43,7 @@ def test_a_copy_waits_for_a_pulled_link_and_goes_on(make_rack: MakeRack) -> None
     until(lambda: word(rack.transfer(transfer), "state") == "WAITING", "the copy waits")
     set_interface(interface, "up")
     done = rack.done(transfer)
-    assert done.good_bytes == 48 * MIB
+    assert done.good_bytes == LONG
     assert rack.sha256("card1:w") == sha
     told = rack.told("LINK_DOWN", subject="card0/oe0")
     downs = [event for event in told if event.kind == "LINK_DOWN"]
@@ -55,8 +55,8 @@ def test_a_copy_waits_for_a_pulled_link_and_goes_on(make_rack: MakeRack) -> None
 
 def test_a_copy_whose_link_stays_away_names_what_is_good(make_rack: MakeRack) -> None:
     rack = make_rack(pair_config(fibre=SLOW))
-    rack.fill("card0:w", 48 * MIB)
-    rack.client.regions.create("card1", "w", 48 * MIB)
+    rack.fill("card0:w", LONG)
+    rack.client.regions.create("card1", "w", LONG)
     copying = rack.running("cp", "card0:w", "card1:w", "--link-deadline", "1")
     running = until(lambda: list(rack.client.transfers.list(active_only=True)), "it has begun")
     rack.in_the_middle(running[0].name)
@@ -84,7 +84,7 @@ def channel_map(rack: Rack, card: str = "card0") -> dict[int, int]:
 def test_channels_move_during_a_copy_and_stay_where_they_are_put(make_rack: MakeRack) -> None:
     rack = make_rack(pair_config(profile="oio", fibres="01", fibre=SLOW), separate=True)
     before = channel_map(rack)
-    sha = rack.fill("card0:w", 48 * MIB)
+    sha = rack.fill("card0:w", LONG)
     transfer = rack.begin("card0:w", "card1:w")
     rack.in_the_middle(transfer)
     # Within an engine, and from one engine to another.

@@ -13,7 +13,7 @@ import pytest
 from accel.plain import word
 
 from .conftest import MakeRack
-from .rack import SLOW, Rack, pair_config, until
+from .rack import LONG, SLOW, Rack, pair_config, until
 from .test_kills import assert_none_stepped_back, assert_whole_story, counters
 from .test_links import down_reason, set_interface
 
@@ -25,7 +25,6 @@ pytestmark = [
 
 MIB = 1 << 20
 BULK = 8 * MIB
-BIG = 64 * MIB
 SLOW_PAIR = pair_config(fibre=SLOW)
 
 
@@ -47,7 +46,7 @@ def workers(rack: Rack) -> set[int]:
 
 def moving(rack: Rack, *, pull: bool = False) -> tuple[str, str]:
     """A bulk copy in its middle, moved by movers; its name, and what must arrive."""
-    sha = rack.fill("card0:w", BIG)
+    sha = rack.fill("card0:w", LONG)
     transfer = rack.begin("card0:w", "card1:w", pull=pull)
     until(lambda: set(movers(rack)) == workers(rack), "each worker has its movers", story=rack.logs)
     rack.in_the_middle(transfer)
@@ -175,7 +174,7 @@ def test_a_cancelled_bulk_copy_writes_nothing_more(make_rack: MakeRack, pull: bo
 
 def test_bits_that_light_flips_in_bulk_are_found_and_sent_again(make_rack: MakeRack) -> None:
     rack = make_rack(pair_config(profile="oio"))
-    sha = rack.fill("card0:w", BIG)
+    sha = rack.fill("card0:w", LONG)
     rack.done(rack.begin("card0:w", "card1:first"))
     assert len(movers(rack)) == 2
     rack.client.faults.inject("dirty_connector_mild", "card1/oe0", target_ber=1e-7)

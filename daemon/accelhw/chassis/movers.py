@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import select
 import socket
+import sys
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from zlib import crc32
@@ -17,10 +18,12 @@ from accelhw.device.channelport import ChannelPort
 from accelhw.device.channelwords import FromMover, Gone, Plug, Word
 from accelhw.device.hbm import Hbm
 from accelhw.device.port import Port
-from accelhw.interface.channel import LoopChannel
+from accelhw.interface.channel import ChannelClosed, LoopChannel
 from accelhw.wire.frame import CHANNELS_MAX
 
 _from_mover = msgspec.msgpack.Decoder(FromMover)
+
+ANSWER_MS = 20_000  # a mover answers between two frames, as soon as it gets the CPU
 
 Settle = Callable[[int], None]
 
@@ -69,7 +72,8 @@ class _Mover:
         answer: Gone | None = None
         while answer is None:
             poll.register(fd, select.POLLIN | (select.POLLOUT if self._channel.wants_write else 0))
-            poll.poll()
+            if not poll.poll(ANSWER_MS):
+                raise ChannelClosed(f"a mover did not answer in {ANSWER_MS} ms")
             self._channel.flush()
             for each in self._channel.receive():
                 if isinstance(each, Gone):
@@ -143,9 +147,18 @@ class Movers:
     def opened(self, port: Port, settle: Settle, fds: Sequence[int], now_ns: int) -> None:
         """The sockets of a port's channels, 1 and up; they are the movers' from now on."""
         assert port.fibre is not None
+        name = port.fibre.name
+        cpus = [cpu_of(name, number, self._cpus) for number in range(1, len(fds) + 1)]
+        try:
+            movers = [self._mover(cpu) for cpu in cpus]
+        except OSError as error:  # No process more: the link goes on with the channel it has.
+            print(f"{port.id}: no movers, all goes over channel 0: {error}", file=sys.stderr)
+            for fd in fds:
+                os.close(fd)
+            port.channels.opened((), now_ns)
+            return
         channels = []
-        for number, fd in enumerate(fds, start=1):
-            mover = self._mover(cpu_of(port.fibre.name, number, self._cpus))
+        for number, (mover, fd) in enumerate(zip(movers, fds, strict=True), start=1):
             way = len(self._ways) + 1
             channel = ChannelPort(
                 str(port.id), way, mover, port.memory, port.counters, port.optics.met
