@@ -274,15 +274,32 @@ def test_only_extents_that_lie_wholly_in_the_range_are_made_huge(fd: int) -> Non
 
 def test_an_extent_that_was_freed_begins_anew(fd: int) -> None:
     advice = Advice()
-    pages = HugePages(fd, SIZE, advise=advice)
+    pages = HugePages(
+        fd, SIZE, advise=advice, now_ns=iter(range(0, 99 * SLOW_NS, 2 * SLOW_NS)).__next__
+    )
+    collapsed = 0
     for life in (1, 2):
-        pages.use(0, 1, 0, SIZE)
-        os.pwrite(fd, b"x" * EXTENT_BYTES, 0)
-        assert advice.collapsed_bytes == (life - 1) * EXTENT_BYTES
-        pages.use(0, 1, 0, SIZE)
-        pages.use(0, 1, 0, SIZE)
-        assert advice.collapsed_bytes == life * EXTENT_BYTES
-        punch(fd, 0, EXTENT_BYTES)
+        for at in (0, EXTENT_BYTES):  # the first is slow to come by, so the next is not tried
+            pages.use(at, at + 1, 0, SIZE)
+            pages.prepare(at, at + 1, 0, SIZE)
+            os.pwrite(fd, b"x" * EXTENT_BYTES, at)
+        collapsed += EXTENT_BYTES if life == 1 else 0  # and not soon again
+        assert advice.collapsed_bytes == collapsed
+        for _ in range(2):
+            pages.use(EXTENT_BYTES, EXTENT_BYTES + 1, 0, SIZE)
+        collapsed += EXTENT_BYTES
+        assert advice.collapsed_bytes == collapsed
+        punch(fd, 0, 2 * EXTENT_BYTES)
+
+
+def test_what_was_huge_from_the_first_is_not_made_so_again(fd: int) -> None:
+    advice = Advice()
+    pages = HugePages(fd, SIZE, advise=advice, now_ns=lambda: 0)
+    for _ in range(3):
+        pages.use(0, 1, 0, EXTENT_BYTES)
+        pages.prepare(0, 1, 0, EXTENT_BYTES)
+        os.pwrite(fd, b"x", 0)
+    assert advice.collapsed_bytes == EXTENT_BYTES
 
 
 def test_a_child_goes_on_where_its_parent_or_another_was(fd: int) -> None:

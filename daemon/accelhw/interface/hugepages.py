@@ -62,7 +62,7 @@ _FRESH, _USED, _HUGE = range(3)  # of an extent
 class HugePages:
     """Of one file, which stays the caller's. Threads may share it, and processes by fork."""
 
-    __slots__ = ("_advise", "_at_once", "_fd", "_now_ns", "_resume_ns", "_used")
+    __slots__ = ("_advise", "_at_once", "_fd", "_now_ns", "_resume_ns", "_sized", "_used")
 
     def __init__(
         self,
@@ -79,6 +79,7 @@ class HugePages:
         self._resume_ns = 0
         # Of each extent, shared with children: they take turns at the same regions.
         self._used = mmap.mmap(-1, size_bytes // EXTENT_BYTES + 1)
+        self._sized = size_bytes > 0
 
     def prepare(self, start: int, end: int, low: int, high: int) -> None:
         """Bytes `start` to `end` are written next, and all of `low` to `high` in the end.
@@ -98,26 +99,28 @@ class HugePages:
         """Bytes `start` to `end` are read or written next; they may be again.
 
         Of extents that lie wholly in `low` to `high`, those used before are made huge now, which
-        takes a copy: 1.4 ms each, or 7 where a host takes memory back. A system call for each
-        extent where that is done.
+        takes a copy: 1.4 ms each, or 7 where a host takes memory back.
         """
         first = max(start, low) // EXTENT_BYTES * EXTENT_BYTES
         for extent in range(first if first >= low else first + EXTENT_BYTES, end, EXTENT_BYTES):
             if extent + EXTENT_BYTES > high:
                 return
             number = extent // EXTENT_BYTES
-            if self._used[number] == _FRESH or self._next_data(extent, extent + 1) > extent:
-                self._used[number] = _USED  # for the first time, or since it was freed
-            elif self._used[number] == _USED:
+            if self._used[number] == _HUGE:
+                continue
+            if self._used[number] == _USED and self._next_data(extent, extent + 1) == extent:
                 self._used[number] = _HUGE
                 self._back(extent, EXTENT_BYTES)
+            else:
+                self._used[number] = _USED  # for the first time, or since it was freed
 
     def _back_run(self, start: int, end: int) -> None:
         """Piece by piece, until one was slow."""
         began_ns = self._now_ns()
         while start < end and began_ns >= self._resume_ns:
             length = min(end - start, self._at_once)
-            self._back(start, length)
+            if self._back(start, length):
+                self._mark(_HUGE, start, start + length)
             now_ns = self._now_ns()
             took_ns = now_ns - began_ns
             if took_ns > length // EXTENT_BYTES * SLOW_NS:
@@ -127,12 +130,18 @@ class HugePages:
                 self._at_once = min(2 * self._at_once, STEP_BYTES)
             start, began_ns = start + length, now_ns
 
+    def _mark(self, as_what: int, start: int, end: int) -> None:
+        if self._sized:
+            first, behind = start // EXTENT_BYTES, end // EXTENT_BYTES
+            self._used[first:behind] = bytes([as_what]) * (behind - first)
+
     def _empty(self, start: int, end: int) -> Iterator[tuple[int, int]]:
         """Runs of extents of the range that have no page at all."""
         while start < end:
             data = self._next_data(start, end)
             run_end = data // EXTENT_BYTES * EXTENT_BYTES
             if run_end > start:
+                self._mark(_USED, start, run_end)  # now, for the first time in this life
                 yield start, run_end
             start = run_end + EXTENT_BYTES
 
@@ -143,19 +152,19 @@ class HugePages:
         except OSError:
             return end  # ENXIO: none follows
 
-    def _back(self, start: int, length: int) -> None:
+    def _back(self, start: int, length: int) -> bool:
         """By a mapping of a moment: no process is charged for bytes that it does not use."""
         try:
             address = _map(self._fd, start, length)
         except OSError:
-            return
+            return False
         try:
             for extent in range(address, address + length, EXTENT_BYTES):
                 # One page to begin with. A read, for others may be writing; and not by our own
                 # hand, for a page that cannot be had would end the process.
                 if self._advise(extent, mmap.PAGESIZE, _MADV_POPULATE_READ):
-                    return
-            self._advise(address, length, _MADV_COLLAPSE)
+                    return False
+            return self._advise(address, length, _MADV_COLLAPSE) == 0
         finally:
             _LIBC.munmap(address, length)
 
