@@ -23,12 +23,14 @@ class Together:
 def prepare(
     rack: Rack, ways: Sequence[tuple[str, str]], size_bytes: int, name: str = "bench"
 ) -> list[Way]:
-    """Regions for each (source card, target card), filled, and each way gone once: pages mapped."""
+    """Regions for each (source card, target card), filled, and each way gone twice: the first copy
+    maps pages, the second one finds that they are used again and makes them huge."""
     regions = []
     for index, (source, target) in enumerate(ways):
         out = rack.region(source, f"{name}-out{index}", size_bytes, seed=index)
         into = rack.region(target, f"{name}-in{index}", size_bytes)
-        rack.client.transfers.copy(out, into)
+        for _ in range(2):
+            rack.client.transfers.copy(out, into)
         regions.append((out, into))
     return regions
 
