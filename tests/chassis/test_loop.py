@@ -1,8 +1,9 @@
 """The loop gives each its turn."""
 
 import os
+from time import monotonic_ns
 
-from accelhw.chassis.loop import Loop
+from accelhw.chassis.loop import Loop, Soonest
 
 
 def test_an_alarm_that_is_set_anew_for_the_past_waits_for_the_next_turn():
@@ -30,3 +31,17 @@ def test_alarms_ring_in_the_order_of_their_times():
         loop.call_at(at, lambda now_ns, at=at: rung.append(at))
     loop.turn(0)
     assert rung == [1, 2, 3]
+
+
+def test_of_several_deadlines_only_the_soonest_rings_and_only_once():
+    loop, rung = Loop(), []
+    alarm = Soonest(loop, rung.append)
+    now_ns = monotonic_ns()
+    for deadline_ns in (now_ns - 1, None, now_ns - 3, now_ns - 2):
+        alarm.set(deadline_ns)
+    loop.turn(0)
+    assert len(rung) == 1
+    alarm.set(now_ns - 1)  # one that rang can be set again
+    loop.turn(0)
+    loop.turn(0)
+    assert len(rung) == 2

@@ -106,3 +106,23 @@ class Loop:
             for work in again:
                 if work(now_ns):
                     self._again[work] = None
+
+
+class Soonest:
+    """One alarm for a deadline that keeps moving: only the first of all that were set rings."""
+
+    def __init__(self, loop: Loop, ring: Callback) -> None:
+        self._loop = loop
+        self._ring = ring
+        self._set_ns: int | None = None
+
+    def set(self, deadline_ns: int | None) -> None:
+        """None sets nothing. A later deadline than the one that is set is forgotten."""
+        if deadline_ns is not None and (self._set_ns is None or deadline_ns < self._set_ns):
+            self._set_ns = deadline_ns
+            self._loop.call_at(deadline_ns, self._on_alarm)
+
+    def _on_alarm(self, now_ns: int) -> None:
+        if self._set_ns is not None and now_ns >= self._set_ns:  # else one rang since
+            self._set_ns = None
+            self._ring(now_ns)

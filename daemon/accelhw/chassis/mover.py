@@ -18,7 +18,7 @@ from time import monotonic_ns
 
 import msgspec
 
-from accelhw.chassis.loop import Loop
+from accelhw.chassis.loop import Loop, Soonest
 from accelhw.chassis.process import die_with_parent, name_thread
 from accelhw.device.channelengine import ChannelEngine
 from accelhw.device.channelwords import (
@@ -66,7 +66,7 @@ class _Channel:
         self._mover = mover
         self._loop = mover.loop
         self._fd = fd
-        self._armed_ns: int | None = None
+        self._alarm = Soonest(mover.loop, self._on_alarm)
         self._count_armed = False
         self._gone = False  # the interface is down; the worker will see it, too
         self._spent = False  # and it was told
@@ -121,15 +121,9 @@ class _Channel:
     def _arm(self) -> None:
         if self._gone or self.port.exhausted:
             return  # Nothing can be sent before the worker says so.
-        deadline_ns = self.port.next_deadline_ns()
-        if deadline_ns is not None and (self._armed_ns is None or deadline_ns < self._armed_ns):
-            self._armed_ns = deadline_ns
-            self._loop.call_at(deadline_ns, self._on_alarm)
+        self._alarm.set(self.port.next_deadline_ns())
 
     def _on_alarm(self, now_ns: int) -> None:
-        if self._armed_ns is None or now_ns < self._armed_ns:
-            return  # a later alarm than the one that was armed since
-        self._armed_ns = None
         deadline_ns = self.port.next_deadline_ns()
         if deadline_ns is not None and deadline_ns <= now_ns and not self._gone:
             with contextlib.suppress(InterfaceDown):

@@ -24,7 +24,7 @@ from accelhw.chassis.control import (
     WorkerStart,
     worker_channel,
 )
-from accelhw.chassis.loop import Loop
+from accelhw.chassis.loop import Loop, Soonest
 from accelhw.chassis.movers import Movers
 from accelhw.chassis.process import die_with_parent, sleep_exactly
 from accelhw.device.card import RESET_NS, Card
@@ -115,7 +115,7 @@ class PortRunner:
         self.port = port
         self._loop = loop
         self._card = card
-        self._armed_ns: int | None = None
+        self._alarm = Soonest(loop, self._on_alarm)
         self._fd = port.transport.fileno()
         if self._fd >= 0:
             loop.add_reader(self._fd, self.on_readable)
@@ -150,15 +150,9 @@ class PortRunner:
             self._loop.when_writable(self._fd, self.on_writable)
 
     def arm(self) -> None:
-        deadline_ns = self.port.next_deadline_ns()
-        if deadline_ns is not None and (self._armed_ns is None or deadline_ns < self._armed_ns):
-            self._armed_ns = deadline_ns
-            self._loop.call_at(deadline_ns, self._on_alarm)
+        self._alarm.set(self.port.next_deadline_ns())
 
     def _on_alarm(self, now_ns: int) -> None:
-        if self._armed_ns is None or now_ns < self._armed_ns:
-            return  # a later alarm than the one that was armed since
-        self._armed_ns = None
         deadline_ns = self.port.next_deadline_ns()
         if deadline_ns is not None and deadline_ns <= now_ns:
             self.port.on_deadline(now_ns)
@@ -177,8 +171,8 @@ class CardRunner:
         self._shown_ns = 0
         self._show_armed = False
         self._beats = 0
-        self._armed_ns: int | None = None
-        self._fault_armed_ns: int | None = None
+        self._alarm = Soonest(self._loop, self._on_alarm)
+        self._fault_alarm = Soonest(self._loop, self._on_fault)
         self._tests: dict[str, LinkTest] = {}  # running, by id
         self._progress_turn = False
         hbm = Hbm(start.hbm_fd, start.hbm_bytes)
@@ -278,25 +272,12 @@ class CardRunner:
             self._worker.watch_progress(now_ns)
         if memory.busy:
             self._loop.soon(self.work)
-        deadline_ns = memory.next_deadline_ns() if memory.active else None
-        if deadline_ns is not None and (self._armed_ns is None or deadline_ns < self._armed_ns):
-            self._armed_ns = deadline_ns
-            self._loop.call_at(deadline_ns, self._on_alarm)
+        if memory.active:
+            self._alarm.set(memory.next_deadline_ns())
         if runner is None:
-            self._arm_faults()
-
-    def _arm_faults(self) -> None:
-        fault_ns = self.card.faults.next_deadline_ns()
-        if fault_ns is not None and (
-            self._fault_armed_ns is None or fault_ns < self._fault_armed_ns
-        ):
-            self._fault_armed_ns = fault_ns
-            self._loop.call_at(fault_ns, self._on_fault)
+            self._fault_alarm.set(self.card.faults.next_deadline_ns())
 
     def _on_fault(self, now_ns: int) -> None:
-        if self._fault_armed_ns is None or now_ns < self._fault_armed_ns:
-            return  # a later alarm than the one that was armed since
-        self._fault_armed_ns = None
         self.card.faults.advance(now_ns)
         self.settle(now_ns)
 
@@ -310,7 +291,6 @@ class CardRunner:
         self._worker.send(WorkerEvent(kind, severity, self.card.name, text, detail))
 
     def _on_alarm(self, now_ns: int) -> None:
-        self._armed_ns = None
         self.card.memory.on_deadline(now_ns)
         self.settle(now_ns)
 
