@@ -244,6 +244,8 @@ class CardRunner:
         self, kind: str, severity: Severity, subject: str, message: str, **detail: str | int | float
     ) -> None:
         self._worker.send(WorkerEvent(kind, severity, subject, message, dict(detail)))
+        # At once: the far end, in another worker, will tell of what comes of it.
+        self._worker.flush()
 
     def fault_changed(self, info: FaultInfo) -> None:
         self._dirty = True
@@ -601,8 +603,12 @@ class Worker:
         self.loop.soon(self._flush)
 
     def _flush(self, now_ns: int) -> bool:
-        self._on_control_writable(now_ns)
+        self.flush()
         return False
+
+    def flush(self) -> None:
+        """Send what was said until now."""
+        self._on_control_writable(0)
 
     def send_if_room(self, message: Message) -> None:
         """For what the next one of its kind replaces."""
