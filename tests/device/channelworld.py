@@ -119,7 +119,7 @@ class Line:
                 engine.up(epoch, credit_frames, now_ns)
             case Down():
                 lost = engine.down(now_ns)
-                self.count(word.way)
+                self.engines[word.way].tell_count()
                 end.tell(Gone(word.way, lost))
             case Hold():
                 engine.port.hold()
@@ -139,11 +139,6 @@ class Line:
                 end.tell(Gone(word.way))
             case _:
                 raise AssertionError(f"an answer that nobody waits for: {word}")
-
-    def count(self, way: int) -> None:
-        word = self.engines[way].count()
-        if word is not None:
-            MoverEnd(self).tell(word)
 
     def turn(self) -> None:
         """One turn of the mover's loop."""
@@ -166,7 +161,7 @@ class Line:
             elif not port.exhausted:
                 world.spent.discard(way)
             if world.random.random() < 0.01:
-                self.count(way)
+                self.engines[way].tell_count()
 
 
 class MoverEnd:
@@ -389,7 +384,7 @@ class ChannelWorld(World):
                 while line.to_mover:
                     line.obey_next()
                 for way in line.engines:
-                    line.count(way)
+                    line.engines[way].tell_count()
             self.hear_all(card)
 
     # ---- looking

@@ -23,7 +23,6 @@ from accelhw.chassis.process import die_with_parent, name_thread
 from accelhw.device.channelengine import ChannelEngine
 from accelhw.device.channelwords import (
     Aims,
-    Count,
     Down,
     Drop,
     Give,
@@ -132,9 +131,7 @@ class _Channel:
 
     def _tell_count(self, now_ns: int) -> None:
         self._count_armed = False
-        word = self.engine.count()
-        if word is not None:
-            self._mover.tell(word)
+        self.engine.tell_count()
 
     # ---- words of the worker ----
 
@@ -148,7 +145,7 @@ class _Channel:
                 engine.up(epoch, credit_frames, now_ns)
             case Down():
                 lost = engine.down(now_ns)
-                self._tell_last_count()
+                engine.tell_count()
                 self._mover.tell(Gone(self.way, lost))
             case Hold():
                 port.hold()
@@ -166,11 +163,6 @@ class _Channel:
             case Void(landing=landing):
                 engine.void(landing)
                 self._mover.tell(Gone(self.way))
-
-    def _tell_last_count(self) -> None:
-        word: Count | None = self.engine.count()
-        if word is not None:
-            self._mover.tell(word)
 
 
 class Mover:

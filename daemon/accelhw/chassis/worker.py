@@ -732,8 +732,10 @@ def main() -> int:
     gc.freeze()  # what start-up made stays; the collector need not look at it again
     try:
         worker.run()
-    except ChannelClosed:
-        print("a mover of this worker is gone; so it ends, to begin anew", file=sys.stderr)
+    except ChannelClosed as closed:
+        print(
+            f"a mover of this worker is gone ({closed}); so it ends, to begin anew", file=sys.stderr
+        )
         return 1
     return 0
 

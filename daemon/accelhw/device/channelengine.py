@@ -171,8 +171,8 @@ class ChannelEngine:
             landing.end = -1
             self._landings.remove(landing)
 
-    def count(self) -> Count | None:
-        """What happened since the last time; None: nothing."""
+    def tell_count(self) -> None:
+        """What happened since the last time, if anything did."""
         counters = self.port.counters
         now = tuple(getattr(counters, name) for name in FIELDS)
         moved = tuple(
@@ -180,15 +180,10 @@ class ChannelEngine:
             for name, value, before in zip(FIELDS, now, self._shown, strict=True)
         )
         exposure, lost_words, flips = self._strikes.take()
-        if now == self._shown and not exposure:
-            return None
-        self._shown = now
-        return Count(self._way, moved, self.port.rtt_ns, exposure, lost_words, flips)
-
-    def _tell_count(self) -> None:
-        word = self.count()
-        if word is not None:
-            self._line.tell(word)
+        if now != self._shown or exposure:
+            self._shown = now
+            rtt_ns = self.port.rtt_ns
+            self._line.tell(Count(self._way, moved, rtt_ns, exposure, lost_words, flips))
 
     # ---- the engine of the port ----
 
@@ -207,7 +202,7 @@ class ChannelEngine:
 
     def cut_arrived(self, cut: Cut, proved: bool, now_ns: int) -> None:
         assert isinstance(cut, _FarCut)
-        self._tell_count()
+        self.tell_count()
         replayed, cut.push.replayed_frames = cut.push.replayed_frames, 0
         self._line.tell(Arrived(self._way, cut.number, proved, replayed))
 
@@ -227,7 +222,7 @@ class ChannelEngine:
     def landed_chunk(self, landing: Landing, now_ns: int) -> None:
         assert isinstance(landing, _FarLanding)
         self._landings.remove(landing)
-        self._tell_count()
+        self.tell_count()
         self._line.tell(Landed(self._way, landing.number, landing.crc))
 
     def memory_fault(self, landing: Landing, now_ns: int) -> None:
