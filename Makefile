@@ -18,13 +18,15 @@ export PYTHONDONTWRITEBYTECODE ?=
 help: ## this list
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1|/' | column -t -s '|'
 
-# ---- set-up: a stamp per set of packages, renewed when pyproject.toml changes -------------------
+# ---- set-up: a stamp per set of packages, renewed when what makes them changes ------------------
 
-$(VENV)/.run: pyproject.toml tools/venv.sh
+SETUP := pyproject.toml tools/venv.sh tools/hatch_build.py daemon/accelhw/device/native.c
+
+$(VENV)/.run: $(SETUP)
 	@tools/venv.sh $(VENV) run
 	@touch $@
 
-$(VENV)/.dev: pyproject.toml tools/venv.sh
+$(VENV)/.dev: $(SETUP)
 	@tools/venv.sh $(VENV) dev
 	@touch $(VENV)/.run $@
 

@@ -11,6 +11,7 @@ from typing import Protocol
 from accelhw.device.answers import Answers
 from accelhw.device.hbm import Hbm
 from accelhw.device.inbound import Clear, Inbound, Light
+from accelhw.device.native import bursts
 from accelhw.device.outbound import Outbound
 from accelhw.device.portcounters import PortCounters
 from accelhw.device.push import Cut
@@ -26,8 +27,10 @@ from accelhw.wire.frame import (
     FrameFlag,
     FrameType,
     Header,
+    HeaderWriter,
     MalformedFrame,
     decode_header,
+    source_address,
 )
 from accelhw.wire.message import TransferMessage, Widen, encode_message
 
@@ -114,9 +117,12 @@ class DataPort:
         self._engine = engine
         direct = direct_of(transport)
         self._answers = Answers(self.credit_frames)
-        self._outbound = Outbound(self, transport, direct, engine, self._answers)
+        writer = HeaderWriter(source_address(name), channel)
+        frames = bursts(direct, engine.hbm.view, writer)
+        self._outbound = Outbound(self, transport, writer, frames, engine, self._answers)
         self._inbound = Inbound(
-            self, transport, direct, engine, self._answers, self._outbound, light or Clear(),
+            self, transport, frames, direct.head, engine, self._answers, self._outbound,
+            light or Clear(),
             {} if streams is None else streams,
         )  # fmt: skip
 

@@ -7,16 +7,17 @@ from __future__ import annotations
 
 import errno
 import math
+import os
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Protocol
 
 from accelhw.device.answers import Answers
+from accelhw.device.bursts import Arriving, Bursts, Outcome, Stage
 from accelhw.device.outbound import Outbound
 from accelhw.device.sink import Landing, Sink
 from accelhw.interface.hugepages import EXTENT_BYTES
-from accelhw.link.retry import SEQUENCE_MASK
 from accelhw.transport.base import Transport
-from accelhw.transport.direct import Direct, no_room
+from accelhw.transport.direct import no_room
 from accelhw.wire.checksum import crc32c
 from accelhw.wire.frame import (
     BARE_FLAGS_BITS,
@@ -34,7 +35,6 @@ if TYPE_CHECKING:
     from accelhw.device.dataport import DataPort, Engine
 
 _ACK_NOW, _DROPPED = int(FrameFlag.ACK_NOW), int(FrameFlag.DROPPED)
-_SPILL = memoryview(bytearray(1 << 16))  # for what is longer than was thought
 _UNBACKED = (errno.EFAULT, errno.ENOMEM)  # HBM has no page there, and the machine gives none
 
 
@@ -71,21 +71,14 @@ class Clear:
         return ()
 
 
-def _joined(frame_bytes: int, head: memoryview, place: memoryview) -> bytearray:
-    """A frame of that length that was taken into head, place and what spilled over."""
-    frame = bytearray(head[:frame_bytes])
-    frame += place[: max(0, frame_bytes - HEADER_BYTES)]
-    frame += _SPILL[: frame_bytes - len(frame)]
-    return frame
-
-
 class Inbound:
     """`light` is asked for each payload that lands: which bits the optics flipped in it."""
 
     __slots__ = (
         "_answers",
-        "_data_word",
-        "_direct",
+        "_arriving",
+        "_bursts",
+        "_direct_head",
         "_engine",
         "_head",
         "_landing",
@@ -98,18 +91,20 @@ class Inbound:
     )
 
     def __init__(
-        self, port: DataPort, transport: Transport, direct: Direct, engine: Engine,
-        answers: Answers, outbound: Outbound, light: Light, streams: dict[int, Sink],
+        self, port: DataPort, transport: Transport, bursts: Bursts, direct_head: memoryview,
+        engine: Engine, answers: Answers, outbound: Outbound, light: Light,
+        streams: dict[int, Sink],
     ) -> None:  # fmt: skip
         self.streams = streams  # what the far end's stream numbers mean here
         self._port = port
         self._transport = transport
-        self._direct = direct
+        self._bursts = bursts
+        self._direct_head = direct_head  # of the frame that a burst looked at last
+        self._arriving = Arriving(data=bare_data(port.channel))
         self._engine = engine
         self._answers = answers
         self._outbound = outbound
         self._light = light
-        self._data_word = bare_data(port.channel)
         self._view = engine.hbm.view
         self._head = memoryview(bytearray(HEADER_BYTES))
         self._landing: Landing | None = None  # the chunk that comes in now
@@ -143,95 +138,58 @@ class Inbound:
     def _land_frames(self, landing: Landing, limit: int, now_ns: int) -> tuple[int, bool]:
         """Up to `limit` frames of it. Returns how many were taken, and whether no more wait.
 
-        This is the hot path of receiving: no header object and no call of ours per frame, and what
-        a frame changes is written down once behind them all. A frame of another kind stays.
+        What they change is written down once behind them all; a frame of another kind stays. The
+        frames themselves are the hot path of receiving: see accelhw.device.bursts.
         """
-        direct, light, retry = self._direct, self._light, self._outbound.retry
-        look, take, put_back, head, scratch = (
-            direct.look, direct.take, direct.put_back, direct.head, self._head
+        light, retry, memory, arriving = (
+            self._light, self._outbound.retry, self._view, self._arriving
         )  # fmt: skip
-        head_covered = head[covered]
-        memory, epoch, base = self._view, self._port.epoch, landing.base
-        data, heard_ack = self._data_word, retry.base
-        end, stream, share = landing.end, landing.stream, landing.share
-        offset, crc, expected = landing.next, landing.crc, self._answers.receiver.expected
-        first, frames, length, answer_now = offset, 0, 0, 0
-        empty = damaged = False
+        end, first = landing.end, landing.next
+        arriving.base, arriving.offset, arriving.end = landing.base, first, end
+        arriving.share, arriving.stream, arriving.crc = landing.share, landing.stream, landing.crc
+        arriving.sequence, arriving.epoch = self._answers.receiver.expected, self._port.epoch
+        arriving.ack, arriving.limit = retry.base, limit
+        arriving.frames = arriving.flags = arriving.stage = 0
+        while True:
+            arriving.light_left = light.left
+            arriving.light_fixed, arriving.light_per_byte = light.fixed, light.per_byte
+            outcome = self._bursts.take(arriving)
+            light.left = arriving.light_left
+            if outcome is Outcome.STRUCK:
+                start = arriving.base + arriving.offset
+                for bit in light.strike(arriving.length):
+                    memory[start + (bit >> 3)] ^= 1 << (bit & 7)
+                arriving.stage = Stage.LIT
+            elif outcome is Outcome.ACKED:
+                proved = not arriving.frame_flags & _DROPPED
+                self._outbound.acknowledged(arriving.frame_ack, proved, now_ns)
+                arriving.ack = retry.base
+                if landing.end != end:  # what it acknowledged ended this transfer
+                    outcome = Outcome.OTHER
+                    break
+                arriving.stage = Stage.HEARD
+            else:
+                break
+        if outcome is Outcome.OTHER:
+            self._bursts.give_back(arriving)
         fault: OSError | None = None
-        try:
-            while frames < limit and offset < end:
-                start = base + offset
-                if put_back is None:
-                    frame_bytes = look()
-                else:
-                    # Nearly always the next one is the next of these, as long as the last. What
-                    # stands at `place` is worth nothing until that has come.
-                    if offset + share > end:
-                        share = end - offset
-                    place = memory[start : start + share]
-                    frame_bytes = take((head, place, _SPILL))
-                (
-                    word, length, _, frame_epoch, sequence, ack, frame_stream, frame_offset,
-                    payload_crc, header_crc,
-                ) = unpack_bare(head)  # fmt: skip
-                if (
-                    sequence != expected
-                    or frame_offset != offset
-                    or frame_stream != stream
-                    or frame_epoch != epoch
-                    or word >> BARE_FLAGS_BITS != data
-                    or frame_bytes != HEADER_BYTES + length
-                    or offset + length > end
-                    or not length
-                    or (put_back is not None and length != share)
-                    or crc32c(head_covered) != header_crc
-                ):
-                    if put_back is not None:
-                        put_back(_joined(frame_bytes, head, place))
-                    break
-                if ack != heard_ack:
-                    self._outbound.acknowledged(ack, not word & _DROPPED, now_ns)
-                    heard_ack = retry.base
-                    if landing.end != end:  # what it acknowledged ended this transfer
-                        if put_back is not None:
-                            put_back(_joined(frame_bytes, head, place))
-                        break
-                if put_back is None:
-                    place = memory[start : start + length]
-                    take((scratch, place))
-                left = light.left - light.fixed - length * light.per_byte
-                if left > 0.0:
-                    light.left = left
-                else:
-                    for bit in light.strike(length):
-                        place[bit >> 3] ^= 1 << (bit & 7)
-                crc_with = crc32c(place, crc)
-                if crc_with != payload_crc:
-                    damaged = True
-                    break
-                crc = crc_with
-                offset += length
-                expected = (expected + 1) & SEQUENCE_MASK
-                frames += 1
-                answer_now |= word
-        except BlockingIOError:
-            empty = True
-        except OSError as error:
-            fault = error
-            if put_back is not None and not self._was_next(head, landing, expected, offset):
+        if outcome is Outcome.FAILED:
+            fault = OSError(arriving.error, os.strerror(arriving.error))
+            if self._bursts.blind and not self._was_next(arriving):
                 fault = None  # Another frame fell into the hole: it is lost as any may be.
-        landing.next, landing.crc = offset, crc
+        frames, offset = arriving.frames, arriving.offset
+        landing.next, landing.crc = offset, arriving.crc
         self._answers.receiver.accept_run(frames, now_ns)
-        if answer_now & _ACK_NOW:
+        if arriving.flags & _ACK_NOW:
             self._answers.now = True
         counters = self._port.counters
         counters.rx_payload_bytes += offset - first
         taken, arrived_bytes = frames, offset - first
-        if damaged or (fault is not None and fault.errno in _UNBACKED):
-            taken, arrived_bytes = taken + 1, arrived_bytes + length
+        if outcome is Outcome.DAMAGED or (fault is not None and fault.errno in _UNBACKED):
+            taken, arrived_bytes = taken + 1, arrived_bytes + arriving.length
         counters.rx_frames += taken
         counters.rx_bytes += arrived_bytes + taken * HEADER_BYTES
-        if damaged:
+        if outcome is Outcome.DAMAGED:
             counters.crc_errors += 1
             self._answers.refuse()
         elif fault is not None:
@@ -239,13 +197,14 @@ class Inbound:
         elif offset == end:
             self._landing = None
             self._engine.landed_chunk(landing, now_ns)
-        return taken, empty
+        return taken, outcome is Outcome.EMPTY
 
-    def _was_next(self, head: memoryview, landing: Landing, expected: int, offset: int) -> bool:
+    def _was_next(self, arriving: Arriving) -> bool:
         """Of a frame that was gone before it was looked at."""
+        head = self._direct_head
         word, _, _, epoch, sequence, _, stream, at, _, header_crc = unpack_bare(head)
         return (sequence, at, stream, epoch, word >> BARE_FLAGS_BITS) == (
-            expected, offset, landing.stream, self._port.epoch, self._data_word
+            arriving.sequence, arriving.offset, arriving.stream, arriving.epoch, arriving.data
         ) and crc32c(head[covered]) == header_crc  # fmt: skip
 
     # ---- any other expected frame ----

@@ -6,35 +6,31 @@ frame in flight keeps its place and checksum, not its bytes.
 
 from __future__ import annotations
 
+import os
 from collections import deque
 from typing import TYPE_CHECKING
 
 from accelhw.device.answers import WINDOW_FRAMES_MAX, Answers
+from accelhw.device.bursts import BURST_FRAMES_MAX, Bursts, Leaving
 from accelhw.device.push import Cut
 from accelhw.interface.hugepages import EXTENT_BYTES
 from accelhw.link.retry import SEQUENCE_MASK, RetrySender
 from accelhw.transport.base import Transport
-from accelhw.transport.direct import Direct, no_room
+from accelhw.transport.direct import no_room
 from accelhw.wire.checksum import crc32c
 from accelhw.wire.frame import (
-    CHECKSUM_AT,
     HEADER_BYTES,
     NO_LANE,
-    PLACE_AT,
     FrameFlag,
     FrameType,
     HeaderWriter,
-    pack_checksum,
-    pack_place,
     payload_limit,
-    source_address,
 )
 
 if TYPE_CHECKING:
     from accelhw.device.dataport import DataPort, Engine
 
 TURN_BYTES = 2 << 20  # sent or taken in one turn, before the loop looks at other ports
-TURN_FRAMES_MAX = 256
 FRAME_ALIGNMENT = 64  # bytes; payloads are multiples of this, but for a transfer's last
 _ACK, _DATA, _MESSAGE = int(FrameType.ACK), int(FrameType.DATA), int(FrameType.MESSAGE)
 _NACK, _ACK_NOW = int(FrameFlag.NACK), int(FrameFlag.ACK_NOW)
@@ -75,9 +71,10 @@ class Outbound:
 
     __slots__ = (
         "_answers",
-        "_direct",
+        "_bursts",
         "_engine",
         "_frame_bytes",
+        "_leaving",
         "_limit",
         "_messages",
         "_port",
@@ -91,19 +88,22 @@ class Outbound:
     )
 
     def __init__(
-        self, port: DataPort, transport: Transport, direct: Direct, engine: Engine, answers: Answers
-    ) -> None:
+        self, port: DataPort, transport: Transport, writer: HeaderWriter, bursts: Bursts,
+        engine: Engine, answers: Answers,
+    ) -> None:  # fmt: skip
+        """`bursts` has the same writer."""
         self.retry: RetrySender[Run] = RetrySender()
         self.blocked = False  # a frame found no room: wait until the transport is writable
         self._port = port
         self._transport = transport
-        self._direct = direct
         self._engine = engine
         self._answers = answers
         self._view = engine.hbm.view
-        self._writer = HeaderWriter(source_address(port.name), port.channel)
+        self._writer = writer
+        self._bursts = bursts
+        self._leaving = Leaving()
         self._limit = payload_limit(transport.mtu) // FRAME_ALIGNMENT * FRAME_ALIGNMENT
-        self.turn_frames = max(1, min(TURN_BYTES // self._limit, TURN_FRAMES_MAX))
+        self.turn_frames = max(1, min(TURN_BYTES // self._limit, BURST_FRAMES_MAX))
         self._messages: deque[bytes] = deque()
         self.cut: Cut | None = None  # the chunk that is being sent
         self._frame_bytes = self._limit  # payload of the frames of the present cut
@@ -179,58 +179,38 @@ class Outbound:
     def _stream(self, cut: Cut, limit: int, room: int, now_ns: int) -> int:
         """Send up to `limit` frames of the cut; how many. `blocked`: one found no room.
 
-        This is the hot path of sending: a chunk's frames one after the other, no call and no object
-        of ours per frame.
+        The frames themselves are the hot path of sending: see accelhw.device.bursts.
         """
         if cut.backed <= cut.next:
             self._use(cut)
-        memory, put, writer = self._view, self._direct.put, self._writer
-        port, answers = self._port, self._answers
-        buffer, covered_part = writer.buffer, writer.covered
-        share, base, stream, ack = (
-            self._frame_bytes,
-            cut.base,
-            cut.stream,
-            answers.receiver.expected,
-        )
-        offset, crc, sequence = cut.next, cut.crc, self.retry.next_sequence
+        port, answers, leaving = self._port, self._answers, self._leaving
+        share, offset, retry = self._frame_bytes, cut.next, self.retry
         stop = min(cut.end, offset + limit * share)
         flags = _ACK_NOW if stop == cut.end or limit == room else 0  # of the last frame
         dropped = answers.dropped_flag()
-        writer.begin_run(dropped, share, port.credit_frames, port.epoch)
-        run = Run(cut, sequence, offset, share, crc)
-        add = run.crcs.append
-        try:
-            for start in range(base + offset, base + stop, share):
-                length = share
-                if offset + share >= stop:
-                    length = stop - offset
-                    writer.end_run(flags | dropped, length)
-                view = memory[start : start + length]
-                crc_with = crc32c(view, crc)
-                pack_place(buffer, PLACE_AT, sequence, ack, stream, offset, crc_with)
-                pack_checksum(buffer, CHECKSUM_AT, crc32c(covered_part))
-                put((buffer, view))
-                add(crc_with)
-                offset += length
-                crc = crc_with
-                sequence = (sequence + 1) & SEQUENCE_MASK
-        except OSError as error:
-            no_room(error)
+        self._writer.begin_run(dropped, share, port.credit_frames, port.epoch)
+        run = Run(cut, retry.next_sequence, offset, share, cut.crc)
+        leaving.base, leaving.offset, leaving.stop = cut.base, offset, stop
+        leaving.share, leaving.sequence, leaving.stream = share, run.first, cut.stream
+        leaving.ack, leaving.crc = answers.receiver.expected, cut.crc
+        leaving.last_flags = self._writer.flags(flags | dropped)
+        run.crcs.extend(self._bursts.send(leaving))
+        if leaving.error:
+            no_room(OSError(leaving.error, os.strerror(leaving.error)))
             self._full()
         count = run.left = len(run.crcs)
-        run.stop = offset
-        payload_bytes = offset - cut.next
-        cut.next, cut.crc = offset, crc
+        run.stop = cut.next = min(stop, offset + count * share)
+        payload_bytes = run.stop - offset
         cut.in_flight += count
         if count:
-            self.retry.sent_run(run, count, now_ns)
+            cut.crc = run.crcs[-1]
+            retry.sent_run(run, count, now_ns)
             counters = port.counters
             counters.tx_frames += count
             counters.tx_bytes += count * HEADER_BYTES + payload_bytes
             counters.tx_payload_bytes += payload_bytes
             answers.carried()
-        if offset == cut.end:
+        if cut.next == cut.end:
             self.cut = None
             self._engine.cut_left(cut, now_ns)
         return count

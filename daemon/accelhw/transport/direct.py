@@ -50,6 +50,7 @@ class Direct:
     # `take` without a look before, for who knows what comes: where it was something else, all of it
     # goes back by this, and is the next to be seen. None: look first.
     put_back: Callable[[bytearray], None] | None = None
+    descriptor: int | None = None  # where `put` is its writev and `take` its readv
 
 
 @runtime_checkable
@@ -69,6 +70,7 @@ def on_socket(opened: socket.socket) -> Direct:
         look=partial(opened.recv_into, head, HEADER_BYTES, _PEEK),
         take=partial(os.readv, opened.fileno()),
         head=head,
+        descriptor=opened.fileno(),
     )
 
 

@@ -143,9 +143,13 @@ class HeaderWriter:
             length, credit, epoch, 0, 0, 0, 0, 0,
         )  # fmt: skip
 
+    def flags(self, flags: int) -> int:
+        """The byte of the header that has them, with the channel."""
+        return flags | self._channel
+
     def end_run(self, flags: int, length: int) -> None:
         """The run's last frame, which is told apart."""
-        _END.pack_into(self.buffer, FLAGS_AT, flags | self._channel, length)
+        _END.pack_into(self.buffer, FLAGS_AT, self.flags(flags), length)
 
     def write(
         self, type_: int, lane: int, flags: int, length: int, credit: int, epoch: int,
