@@ -113,6 +113,7 @@ def test_a_spent_channel_says_so_once():
     for spent in (True, True, True, False, True):
         channel.port.exhausted = spent
         channel.work(0)
+    bench.turn()
     bench.near.settimeout(HANG_S)
     said = bench.worker._decoder.feed(bench.near.recv(1 << 16))
     assert [type(word) for word in said if not isinstance(word, Count)] == [Spent, Spent]

@@ -170,7 +170,7 @@ class MoverEnd:
     def __init__(self, line: Line) -> None:
         self._line = line
 
-    def tell(self, word: Word) -> None:
+    def tell(self, word: Word, *, later: bool = False) -> None:
         decoded = _from_mover.decode(msgspec.msgpack.encode(word))
         assert decoded == word
         self._line.said.append(decoded)

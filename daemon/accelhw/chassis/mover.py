@@ -132,6 +132,7 @@ class _Channel:
     def _tell_count(self, now_ns: int) -> None:
         self._count_armed = False
         self.engine.tell_count()
+        self._mover.speak_soon()
 
     # ---- words of the worker ----
 
@@ -146,7 +147,7 @@ class _Channel:
             case Down():
                 lost = engine.down(now_ns)
                 engine.tell_count()
-                self._mover.tell(Gone(self.way, lost))
+                self._mover.answer(Gone(self.way, lost))
             case Hold():
                 port.hold()
             case Release():
@@ -159,10 +160,10 @@ class _Channel:
                 engine.give(word)
             case Drop(cut=cut):
                 engine.drop(cut)
-                self._mover.tell(Gone(self.way))
+                self._mover.answer(Gone(self.way))
             case Void(landing=landing):
                 engine.void(landing)
-                self._mover.tell(Gone(self.way))
+                self._mover.answer(Gone(self.way))
 
 
 class Mover:
@@ -186,13 +187,30 @@ class Mover:
 
     # ---- the worker's line ----
 
-    def tell(self, word: Word) -> None:
+    def tell(self, word: Word, *, later: bool = False) -> None:
+        """Behind this turn, with all that is told in it: each time the worker is woken costs more
+        than what it is told. `later`: with whatever is told next."""
+        self._channel.keep(word)
+        if not later:
+            self.speak_soon()
+
+    def speak_soon(self) -> None:
+        self.loop.soon(self._speak)
+
+    def answer(self, word: Word) -> None:
+        """At once: the worker waits."""
         self._channel.send(word)
-        if self._channel.wants_write:
-            self.loop.when_writable(self._channel.fileno(), self._flush)
+        self._speak_on()
+
+    def _speak(self, now_ns: int) -> bool:
+        self._flush(now_ns)
+        return False
 
     def _flush(self, now_ns: int) -> None:
         self._channel.flush()
+        self._speak_on()
+
+    def _speak_on(self) -> None:
         if self._channel.wants_write:
             self.loop.when_writable(self._channel.fileno(), self._flush)
 

@@ -19,7 +19,7 @@ class Answers:
 
     def __init__(self, credit_frames: int) -> None:
         self.receiver = RetryReceiver()
-        self._every = max(1, min(ACK_EVERY_FRAMES, credit_frames // 2))
+        self._every = max(1, min(ACK_EVERY_FRAMES, (credit_frames + 1) // 2))
         self.start()
 
     def start(self) -> None:

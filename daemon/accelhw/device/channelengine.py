@@ -171,7 +171,7 @@ class ChannelEngine:
             landing.end = -1
             self._landings.remove(landing)
 
-    def tell_count(self) -> None:
+    def tell_count(self, *, later: bool = False) -> None:
         """What happened since the last time, if anything did."""
         counters = self.port.counters
         now = tuple(getattr(counters, name) for name in FIELDS)
@@ -183,7 +183,8 @@ class ChannelEngine:
         if now != self._shown or exposure:
             self._shown = now
             rtt_ns = self.port.rtt_ns
-            self._line.tell(Count(self._way, moved, rtt_ns, exposure, lost_words, flips))
+            count = Count(self._way, moved, rtt_ns, exposure, lost_words, flips)
+            self._line.tell(count, later=later)
 
     # ---- the engine of the port ----
 
@@ -202,9 +203,12 @@ class ChannelEngine:
 
     def cut_arrived(self, cut: Cut, proved: bool, now_ns: int) -> None:
         assert isinstance(cut, _FarCut)
-        self.tell_count()
+        # While more of it leaves, this waits for when that has left: nobody needs it before.
+        leaving = self.port.cut_in_hand
+        later = leaving is not None and leaving.push is cut.push
+        self.tell_count(later=later)
         replayed, cut.push.replayed_frames = cut.push.replayed_frames, 0
-        self._line.tell(Arrived(self._way, cut.number, proved, replayed))
+        self._line.tell(Arrived(self._way, cut.number, proved, replayed), later=later)
 
     def landing(self, sink: Sink, stream: int, offset: int, length: int) -> Landing | None:
         for begun in self._landings:

@@ -204,7 +204,8 @@ class MoverLine(Protocol):
 class WorkerLine(Protocol):
     """The mover's end towards its worker."""
 
-    def tell(self, word: Word) -> None: ...
+    def tell(self, word: Word, *, later: bool = False) -> None:
+        """`later`: it may wait for the next word, or the next count."""
 
     def ask(self, word: Word) -> Lands | Nowhere | Taken:
         """Tell it, and wait for its answer; other words that come meanwhile are obeyed."""

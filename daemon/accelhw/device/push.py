@@ -12,8 +12,8 @@ if TYPE_CHECKING:
     from accelhw.device.way import Way
 
 CHUNK_BYTES_MIN = 1 << 20
-CHUNK_BYTES_USUAL = 16 << 20  # at most, but for what is so large that MAX_CHUNKS would not do
-CHUNKS_USUAL = 64  # for more of them, larger ones cost less: a chunk is dealt with once at each end
+CHUNK_BYTES_USUAL = 32 << 20  # at most, but for what is so large that MAX_CHUNKS would not do
+CHUNKS_USUAL = 16  # a chunk costs two processes at each end a wake: as few as still deal evenly
 TODO, LEAVING, ARRIVED = range(3)
 
 
