@@ -300,7 +300,7 @@ def test_a_link_may_go_while_a_mover_waits_for_an_answer(world_of: MakeWorld, se
 
     def bounce() -> None:
         nonlocal bounces
-        if bounces < 5 and world.random.random() < 0.2:
+        if bounces < 5 and world.random.random() < 0.4:
             bounces += 1
             world.down(0)
             world.up(0)
@@ -389,7 +389,7 @@ def test_after_a_cancel_at_the_target_not_a_byte_moves(
     length = 40 * BULK
     world.start("t", length, kind=kind)
     sinks = target.engine._sinks
-    world.run(lambda: "t" in sinks and sinks["t"].complete_chunks > 2 * seed)
+    world.run(lambda: "t" in sinks and sinks["t"].complete_chunks > seed)
     card.engine.cancel("t", world.now_ns)
     if card is not target:
         world.run(lambda: not target.engine.active)  # until it heard
