@@ -29,6 +29,8 @@ sys.path.append(str(SCRIPTS))
 from support import picture  # noqa: E402
 from support.answer import table  # noqa: E402
 
+from accelhw.device import native  # noqa: E402
+
 
 def main() -> int:
     known = sorted(path.stem for path in SCRIPTS.glob("*.py"))
@@ -113,6 +115,7 @@ def machine() -> dict[str, Any]:
         "cpus": len(os.sched_getaffinity(0)),
         "kernel": platform.release(),
         "python": platform.python_version(),
+        "data_path": native.told(),
         "load_before": round(os.getloadavg()[0], 2),
     }
 

@@ -104,6 +104,7 @@ async def _run(
     from accelhw.chassis.fabric import FabricDenied, FabricError
     from accelhw.chassis.memory import NotEnoughMemory
     from accelhw.chassis.supervisor import WORKER_COMMAND
+    from accelhw.device import native
 
     log_format = logs.chosen(log_format)
     logs.configure(log_format)
@@ -135,6 +136,7 @@ async def _run(
         raise Failure(EXIT_DENIED, f"{error.filename or socket}: {error.strerror}") from error
     except OSError as error:
         raise Failure(EXIT_PRECONDITION, f"the chassis cannot start: {error}") from error
+    structlog.get_logger().info("data_path", loops=native.told())
     notify(f"READY=1\nSTATUS={len(config.cards)} cards, {len(config.fibres)} fibres")
     running = asyncio.create_task(chassis.run())
     ends: list[asyncio.Future[Any]] = [asked, running]
