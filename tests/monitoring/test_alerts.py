@@ -17,6 +17,8 @@ from click import Group
 
 from accelctl.root import cli
 from acceld.fields.table import FIELDS
+from acceld.health.reasons import REASONS
+from acceld.health.report import HealthState
 from accelhw.fault.catalogue import CATALOGUE
 
 from .rulebook import ALERTS, FILES, RECORDS, RULES, parts, rules_of
@@ -87,6 +89,19 @@ def test_what_an_alert_tells_asks_for_labels_that_it_has(name: str) -> None:
 @each_rule
 def test_no_rule_looks_at_the_ground_truth(rule: dict[str, Any]) -> None:
     assert GROUND_TRUTH not in str(rule)
+
+
+def test_the_net_looks_for_reasons_that_can_be_critical() -> None:
+    selectors = [
+        part
+        for part in parts(promql.parse(ALERTS["AccelHealthCritical"]["expr"]))
+        if isinstance(part, promql.VectorSelector) and part.name == "accel_health_reason"
+    ]
+    ((left_out,),) = [selector.matchers.matchers for selector in selectors]
+    assert (left_out.name, left_out.op) == ("reason", promql.MatchOp.NotRe)
+    assert set(left_out.value.split("|")) == {
+        code for code, kind in REASONS.items() if HealthState.CRITICAL not in kind.states
+    }
 
 
 # ---- their own tests ----------------------------------------------------------------------------
