@@ -2,7 +2,7 @@
 
 Rules wait for minutes and look back over hours. Here every duration in them is divided by SCALE
 and kept between SHORTEST_S (PATIENCE_S for a `for`) and LONGEST_S; evaluations come every second,
-and scrapes every other. Thresholds, labels, inhibition and grouping are those of monitoring/.
+and scrapes every third. Thresholds, labels, inhibition and grouping are those of monitoring/.
 Trainings, the grace of health and heat take real time.
 """
 
@@ -19,7 +19,7 @@ import urllib.parse
 import urllib.request
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
@@ -27,12 +27,12 @@ from typing import Any
 ROOT = Path(__file__).resolve().parent.parent.parent
 MONITORING = ROOT / "monitoring"
 SCALE = 30
-SHORTEST_S, LONGEST_S = 6, 40  # a busy machine misses a scrape or two, and holding on covers it
+SHORTEST_S, LONGEST_S = 8, 40  # a busy machine misses a scrape or two, and holding on covers it
 PATIENCE_S = 8  # the shortest `for`: a training is not scaled, and a busy machine takes its time
 GROUP_WAIT_S, GROUP_INTERVAL_S = 6, 6
 # A scrape has as long to answer, and one that is late is as bad as a daemon that is gone: all that
-# is pending begins anew. On two busy CPUs a large rack may need more than a second.
-SCRAPE_S, EVALUATION_S = 2, 1
+# is pending begins anew. On two busy CPUs a large rack may need seconds.
+SCRAPE_S, EVALUATION_S = 3, 1
 
 SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 _DURATION = re.compile(r"((?:for: |keep_firing_for: |\[|offset ))(\d+)([smhd])\b")
@@ -92,11 +92,13 @@ def until(
 
 @dataclass(frozen=True)
 class Page:
-    """A notification that brought alerts which nobody was told of before."""
+    """A group that nobody was told of before, with what joined it while it was open: by the key of
+    the group a receiver opens one incident, and no other for a lane or an end that comes later."""
 
+    group: str
     receiver: str
     alert: str
-    alerts: tuple[dict[str, Any], ...]  # the new ones
+    alerts: tuple[dict[str, Any], ...]
     at: float  # monotonic
 
     def places(self) -> set[str]:
@@ -120,22 +122,32 @@ class Receiver:
     pages: list[Page] = field(default_factory=list)
     resolved: list[dict[str, Any]] = field(default_factory=list)
     firing: dict[str, dict[str, Any]] = field(default_factory=dict)  # by fingerprint
+    _open: dict[str, set[str]] = field(default_factory=dict)  # fingerprints, by group
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def take(self, post: dict[str, Any]) -> None:
         with self._lock:
-            new = []
+            group = post["groupKey"]
+            still_open = self._open.setdefault(group, set())
+            was_open, new = bool(still_open), []
             for alert in post["alerts"]:
                 key = alert["fingerprint"]
                 if alert["status"] == "resolved":
+                    still_open.discard(key)
                     if self.firing.pop(key, None):
                         self.resolved.append(alert)
                 elif key not in self.firing:
+                    still_open.add(key)
                     self.firing[key] = alert
                     new.append(alert)
-            if new:
+            if new and was_open:
+                last = max(i for i, page in enumerate(self.pages) if page.group == group)
+                page = self.pages[last]
+                self.pages[last] = replace(page, alerts=(*page.alerts, *new))
+            elif new:
                 name = post["groupLabels"]["alertname"]
-                self.pages.append(Page(post["receiver"], name, tuple(new), time.monotonic()))
+                told = tuple(new)
+                self.pages.append(Page(group, post["receiver"], name, told, time.monotonic()))
 
     @contextmanager
     def listening(self) -> Iterator[str]:
