@@ -16,6 +16,7 @@ FILES = {
     "lanes": "Lanes and lasers",
     "cards": "Cards and HBM",
     "host": "Daemon and workers",
+    "causes": "What is told to nobody",
 }
 
 HEAD = """\
@@ -35,7 +36,7 @@ Prometheus 2.42 or newer (rules use `keep_firing_for`), Alertmanager 0.22 or new
 ```console
 # apt install prometheus prometheus-alertmanager
 # make monitoring RUNBOOKS=https://wiki.example.com/acceld
-build/monitoring: 45 alerts lead to https://wiki.example.com/acceld/
+build/monitoring: 46 alerts lead to https://wiki.example.com/acceld/
 # cp -r build/monitoring/* /etc/prometheus/
 # promtool check config /etc/prometheus/prometheus.yml
 # amtool check-config /etc/prometheus/alertmanager.yml
@@ -67,8 +68,15 @@ both ends; `accelctl fault clear --all`, and it resolves.
   `instance` out of `group_by` and of `equal`. A lane that joins later updates the notification of
   its group, under the same group key: receivers that open incidents by it open no other.
 - **Silence.** What names a cause silences what follows from it, by the table below. Such a rule
-  waits no longer (`for`) and ends no earlier (`keep_firing_for`) than those that it silences; a
-  test checks it.
+  waits no longer (`for`) than those that it silences.
+- **And afterwards.** What follows ends later than its cause: a case that cools is below its alarm
+  level first and below its warning level after that, windows forget slowly, rules hold on. So the
+  silence goes on for 30 minutes, for warnings: `AccelCauseKnown` fires with each alert and so much
+  longer, and has the name of that alert as its `cause`. It goes to the receiver `nobody`; send it
+  to no other. What is still wrong then is told. Three rules that look back over hours ask `ALERTS`
+  for themselves. A test counts for each line of the table that nothing outlives its silence.
+- **What was told earlier** and ends in such a silence ends unseen: Alertmanager mutes resolutions
+  as it mutes alerts. Close what followed when you close its cause.
 - **Holding on.** A link that goes to and fro between whole and degraded is told once, because
   rules hold on for a while after the trouble ended.
 """
@@ -137,6 +145,8 @@ def _named(found: re.Match[str]) -> str:
 def _silences() -> Iterator[str]:
     yield SILENCE_HEAD.rstrip()
     for rule in yaml.safe_load((MONITORING / "alertmanager.yml").read_text())["inhibit_rules"]:
+        if rule["source_matchers"][0].startswith("cause"):
+            continue  # one of the lines above, after its end
         source, target = (_matchers(rule[f"{side}_matchers"]) for side in ("source", "target"))
         yield f"| {source} | {target} | {', '.join(rule['equal'])} |"
     yield ""

@@ -106,7 +106,7 @@ def alerts() -> list[Alert]:
     return [
         Alert(rule["alert"], written_out(rule["expr"], records), seconds(rule.get("for", "0s")))
         for rule in rules
-        if "alert" in rule and "up{" not in rule["expr"]
+        if "alert" in rule and "up{" not in rule["expr"] and rule["labels"]["severity"] != "none"
     ]
 
 

@@ -47,9 +47,9 @@ def test_all_else_is_as_it_is_here(tmp_path: Path) -> None:
     assert install("https://acceld.example/docs/runbooks", tmp_path).returncode == 0
     made = sorted(path.relative_to(tmp_path) for path in tmp_path.rglob("*.yml"))
     assert [str(path) for path in made] == [
-        "alertmanager.yml", "alerts/cards.rules.yml", "alerts/host.rules.yml",
-        "alerts/lanes.rules.yml", "alerts/links.rules.yml", "alerts/records.rules.yml",
-        "prometheus.yml",
+        "alertmanager.yml", "alerts/cards.rules.yml", "alerts/causes.rules.yml",
+        "alerts/host.rules.yml", "alerts/lanes.rules.yml", "alerts/links.rules.yml",
+        "alerts/records.rules.yml", "prometheus.yml",
     ]  # fmt: skip
     for path in made:
         assert (tmp_path / path).read_text() == (ROOT / "monitoring" / path).read_text()

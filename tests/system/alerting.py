@@ -1,9 +1,9 @@
 """Prometheus, Alertmanager and a receiver of its notifications, all real, on a scaled clock.
 
 Rules wait for minutes and look back over hours. Here every duration in them is divided by SCALE
-and kept between SHORTEST_S (PATIENCE_S for a `for`) and LONGEST_S; scrapes and evaluations come
-every second. Thresholds, labels, inhibition and grouping are those of monitoring/. Trainings and
-the grace of health take real time.
+and kept between SHORTEST_S (PATIENCE_S for a `for`) and LONGEST_S; evaluations come every second,
+and scrapes every third. Thresholds, labels, inhibition and grouping are those of monitoring/.
+Trainings, the grace of health and heat take real time.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import urllib.parse
 import urllib.request
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
@@ -27,9 +27,12 @@ from typing import Any
 ROOT = Path(__file__).resolve().parent.parent.parent
 MONITORING = ROOT / "monitoring"
 SCALE = 30
-SHORTEST_S, LONGEST_S = 3, 40
+SHORTEST_S, LONGEST_S = 8, 40  # a busy machine misses a scrape or two, and holding on covers it
 PATIENCE_S = 8  # the shortest `for`: a training is not scaled, and a busy machine takes its time
 GROUP_WAIT_S, GROUP_INTERVAL_S = 6, 6
+# A scrape has as long to answer, and one that is late is as bad as a daemon that is gone: all that
+# is pending begins anew. On two busy CPUs a large rack may need seconds.
+SCRAPE_S, EVALUATION_S = 3, 1
 
 SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 _DURATION = re.compile(r"((?:for: |keep_firing_for: |\[|offset ))(\d+)([smhd])\b")
@@ -89,11 +92,13 @@ def until(
 
 @dataclass(frozen=True)
 class Page:
-    """A notification that brought alerts which nobody was told of before."""
+    """A group that nobody was told of before, with what joined it while it was open: by the key of
+    the group a receiver opens one incident, and no other for a lane or an end that comes later."""
 
+    group: str
     receiver: str
     alert: str
-    alerts: tuple[dict[str, Any], ...]  # the new ones
+    alerts: tuple[dict[str, Any], ...]
     at: float  # monotonic
 
     def places(self) -> set[str]:
@@ -117,22 +122,32 @@ class Receiver:
     pages: list[Page] = field(default_factory=list)
     resolved: list[dict[str, Any]] = field(default_factory=list)
     firing: dict[str, dict[str, Any]] = field(default_factory=dict)  # by fingerprint
+    _open: dict[str, set[str]] = field(default_factory=dict)  # fingerprints, by group
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def take(self, post: dict[str, Any]) -> None:
         with self._lock:
-            new = []
+            group = post["groupKey"]
+            still_open = self._open.setdefault(group, set())
+            was_open, new = bool(still_open), []
             for alert in post["alerts"]:
                 key = alert["fingerprint"]
                 if alert["status"] == "resolved":
+                    still_open.discard(key)
                     if self.firing.pop(key, None):
                         self.resolved.append(alert)
                 elif key not in self.firing:
+                    still_open.add(key)
                     self.firing[key] = alert
                     new.append(alert)
-            if new:
+            if new and was_open:
+                last = max(i for i, page in enumerate(self.pages) if page.group == group)
+                page = self.pages[last]
+                self.pages[last] = replace(page, alerts=(*page.alerts, *new))
+            elif new:
                 name = post["groupLabels"]["alertname"]
-                self.pages.append(Page(post["receiver"], name, tuple(new), time.monotonic()))
+                told = tuple(new)
+                self.pages.append(Page(group, post["receiver"], name, told, time.monotonic()))
 
     @contextmanager
     def listening(self) -> Iterator[str]:
@@ -164,6 +179,7 @@ class Watch:
     """The three of them, while they run."""
 
     web: str
+    manager: str
     receiver: Receiver
 
     def query(self, expr: str) -> list[Any]:
@@ -174,8 +190,22 @@ class Watch:
 
     def firing(self) -> list[dict[str, str]]:
         """Labels of what fires in Prometheus, told or not."""
-        alerts = get(f"http://{self.web}/api/v1/alerts")["data"]["alerts"]
-        return [a["labels"] for a in alerts if a["state"] == "firing"]
+        return [a["labels"] for a in self._rules_say() if a["state"] == "firing"]
+
+    def unsettled(self) -> list[dict[str, str]]:
+        """Labels of what could still be told: pending or firing in Prometheus, or held by
+        Alertmanager, silent or not; and of what was told and not yet resolved."""
+        held = get(f"http://{self.manager}/api/v2/alerts")
+        told = list(self.receiver.firing.values())
+        return [a["labels"] for a in [*self._rules_say(), *held, *told]]
+
+    def scrapes_missed(self) -> int:
+        """In all; for people who wonder why something was told late."""
+        counts = self.query("count_over_time(up[1h]) - sum_over_time(up[1h])")
+        return sum(int(count["value"][1]) for count in counts)
+
+    def _rules_say(self) -> list[dict[str, Any]]:
+        return list(get(f"http://{self.web}/api/v1/alerts")["data"]["alerts"])
 
 
 @contextmanager
@@ -208,14 +238,16 @@ def watching(metrics: str, folder: Path) -> Iterator[Watch]:
                 folder / "prometheus.log",
             )
         )  # fmt: skip
-        yield Watch(web, receiver)
+        yield Watch(web, manager, receiver)
 
 
 def _configure(folder: Path, metrics: str, manager: str, hook: str) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     config = (MONITORING / "prometheus.yml").read_text()
     config = config.replace("127.0.0.1:9437", metrics).replace("127.0.0.1:9093", manager)
-    (folder / "prometheus.yml").write_text(config.replace(": 15s", ": 1s"))
+    config = config.replace("scrape_interval: 15s", f"scrape_interval: {SCRAPE_S}s")
+    config = config.replace("evaluation_interval: 15s", f"evaluation_interval: {EVALUATION_S}s")
+    (folder / "prometheus.yml").write_text(config)
     (folder / "alerts").mkdir(exist_ok=True)
     for rules in (MONITORING / "alerts").glob("*.rules.yml"):
         (folder / "alerts" / rules.name).write_text(scaled(rules.read_text()))
