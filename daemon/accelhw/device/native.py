@@ -107,9 +107,10 @@ class NativeBursts:
         return _OUTCOMES[outcome]
 
     def give_back(self, arriving: Arriving) -> None:
-        start = arriving.base + arriving.offset
-        place = self._memory[start : start + arriving.share]
-        self._put_back(joined(arriving.frame_bytes, self._head, place, self._spill))
+        if arriving.frame_bytes:
+            start = arriving.base + arriving.offset
+            place = self._memory[start : start + arriving.share]
+            self._put_back(joined(arriving.frame_bytes, self._head, place, self._spill))
 
 
 def _address(buffer: memoryview | bytearray) -> int:
