@@ -15,13 +15,16 @@ import socket
 
 import pytest
 
-from accelhw.device.bursts import BURST_FRAMES_MAX, Arriving, Leaving, Outcome
+from accelhw.device.bursts import BURST_FRAMES_MAX, Arriving, Leaving, Outcome, Stage
 from accelhw.transport.base import InterfaceDown
 from accelhw.wire.checksum import crc32c
 from accelhw.wire.frame import (
+    ETHERNET_BYTES,
     HEADER_BYTES,
+    NO_LANE,
     FrameFlag,
     FrameType,
+    Header,
     bare_data,
     decode_frame,
     decode_header,
@@ -205,3 +208,153 @@ def test_of_a_chunk_that_takes_nothing_no_frame_is_touched(make: Make, end_at, l
         assert burst.frames == 0
         assert not any(end.memory)
         assert end.next_shown() == (frame[:HEADER_BYTES], frame)
+
+
+# One frame, the next of its chunk; and what is nearly that.
+NEXT = Header(
+    FrameType.DATA, NO_LANE, CHANNEL << 4, 0, 16, EPOCH, 0xFFFFFFFF, ACK, STREAM, 6 << 32, 0
+)  # fmt: skip
+SHARE = 640
+
+
+def awaits_next(share: int = SHARE) -> Arriving:
+    """Another follows in the chunk."""
+    burst = arriving(NEXT.offset + 2 * SHARE, share)
+    burst.base, burst.offset, burst.sequence = -NEXT.offset, NEXT.offset, NEXT.sequence
+    return burst
+
+
+def comes_back(end: End, burst: Arriving, frame: bytes) -> bool:
+    """It is not taken, and shown as it is."""
+    earlier = (burst.offset, burst.sequence, burst.crc, burst.frames, burst.light_left)
+    end.far.send(frame)
+    outcome = end.bursts.take(burst)
+    end.bursts.give_back(burst)
+    return (
+        outcome is Outcome.OTHER
+        and end.next_shown() == (frame[:HEADER_BYTES], frame)
+        and (burst.offset, burst.sequence, burst.crc, burst.frames, burst.light_left) == earlier
+    )
+
+
+@every_loop
+def test_sequence_and_offset_go_on_behind_what_is_taken(make: Make) -> None:
+    with End(make, bytes(4096)) as end:
+        end.far.send(NEXT.encode(NOISE[:SHARE]))
+        burst = awaits_next()
+        assert end.bursts.take(burst) is Outcome.EMPTY
+        assert (burst.offset, burst.sequence) == (NEXT.offset + SHARE, 0)
+        assert (burst.frames, burst.crc) == (1, crc32c(NOISE[:SHARE]))
+
+
+@every_loop
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"type": FrameType.MESSAGE}, {"type": FrameType.ACK}, {"type": FrameType.CARRIER},
+        {"lane": 0}, {"flags": CHANNEL + 1 << 4}, {"flags": 0},
+        {"epoch": EPOCH + 1}, {"epoch": EPOCH | 1 << 31},
+        {"sequence": 0}, {"sequence": NEXT.sequence - 1}, {"sequence": 0x7FFFFFFF},
+        {"stream": STREAM + 1}, {"stream": STREAM | 1 << 31},
+        {"offset": NEXT.offset + 1}, {"offset": 0}, {"offset": NEXT.offset | 1 << 63},
+    ],
+    ids=str,
+)  # fmt: skip
+def test_a_well_made_frame_of_something_else_is_given_back(make: Make, changed) -> None:
+    with End(make, bytes(4096)) as end:
+        assert comes_back(end, awaits_next(), NEXT._replace(**changed).encode(NOISE[:SHARE]))
+
+
+@every_loop
+def test_no_bit_of_a_header_may_differ(make: Make) -> None:
+    """Behind the Ethernet addresses, which mean nothing to us."""
+    whole = NEXT.encode(NOISE[:SHARE])
+    with End(make, bytes(4096)) as end:
+        burst = awaits_next()
+        for bit in range(8 * (ETHERNET_BYTES - 2), 8 * HEADER_BYTES):
+            frame = bytearray(whole)
+            frame[bit >> 3] ^= 1 << (bit & 7)
+            assert comes_back(end, burst, bytes(frame)), bit
+        end.far.send(whole)
+        assert end.bursts.take(burst) is Outcome.EMPTY
+        assert burst.frames == 1
+
+
+@every_loop
+@pytest.mark.parametrize("nbytes", [1, SHARE - 1, SHARE + 1, 2 * SHARE, 2 * SHARE + 1, 65535])
+def test_a_frame_of_another_length_is_given_back(make: Make, nbytes: int) -> None:
+    with End(make, bytes(4096)) as end:
+        assert comes_back(end, awaits_next(), NEXT.encode(NOISE[:nbytes]))
+        assert not any(end.memory[SHARE:])
+
+
+@every_loop
+@pytest.mark.parametrize("nbytes", [1, 14, HEADER_BYTES - 1, HEADER_BYTES, HEADER_BYTES + 9])
+def test_of_a_frame_cut_short_what_an_earlier_one_left_is_not_believed(make: Make, nbytes) -> None:
+    whole = NEXT.encode(NOISE[:SHARE])
+    with End(make, bytes(4096)) as end:
+        end.direct.head[:] = whole[:HEADER_BYTES]
+        end.memory[:SHARE] = whole[HEADER_BYTES:]
+        assert comes_back(end, awaits_next(), whole[:nbytes])
+
+
+@every_loop
+def test_a_frame_longer_than_its_header_says_is_given_back(make: Make) -> None:
+    with End(make, bytes(4096)) as end:
+        assert comes_back(end, awaits_next(), NEXT.encode(NOISE[:SHARE]) + b"?")
+
+
+@every_loop
+@pytest.mark.parametrize("share", [0, SHARE])
+def test_a_frame_without_bytes_is_given_back(make: Make, share: int) -> None:
+    """A chunk of which none has landed yet knows no share."""
+    with End(make, bytes(4096)) as end:
+        assert comes_back(end, awaits_next(share), NEXT.encode(b""))
+        assert comes_back(end, awaits_next(0), NEXT.encode(NOISE[:SHARE]))
+
+
+@every_loop
+def test_an_acknowledgement_is_heard_before_its_frame_is_taken(make: Make) -> None:
+    said = NEXT._replace(ack=ACK + 3, flags=NEXT.flags | FrameFlag.DROPPED)
+    with End(make, bytes(4096)) as end:
+        end.far.send(said.encode(NOISE[:SHARE]))
+        burst = awaits_next()
+        assert end.bursts.take(burst) is Outcome.ACKED
+        assert (burst.frame_ack, burst.frame_flags) == (ACK + 3, FrameFlag.DROPPED)
+        assert (burst.frames, burst.offset) == (0, NEXT.offset)
+        burst.ack, burst.stage = burst.frame_ack, Stage.HEARD
+        assert end.bursts.take(burst) is Outcome.EMPTY
+        assert (burst.frames, burst.flags) == (1, FrameFlag.DROPPED)
+
+
+@every_loop
+@pytest.mark.parametrize(("spare", "struck"), [(0.0, True), (-1.0, True), (0.5, False)])
+def test_light_strikes_where_none_is_left(make: Make, spare: float, struck: bool) -> None:
+    with End(make, bytes(4096)) as end:
+        end.far.send(NEXT.encode(NOISE[:SHARE]))
+        burst = awaits_next()
+        burst.light_fixed, burst.light_per_byte = 3.0, 0.25
+        burst.light_left = 3.0 + SHARE * 0.25 + spare
+        if struck:
+            assert end.bursts.take(burst) is Outcome.STRUCK
+            assert (burst.length, burst.frames) == (SHARE, 0)
+            burst.light_left, burst.stage = 9.0, Stage.LIT
+            spare = 9.0
+        assert end.bursts.take(burst) is Outcome.EMPTY
+        assert (burst.frames, burst.light_left) == (1, spare)
+
+
+@every_loop
+def test_what_light_struck_is_damaged_and_gone(make: Make) -> None:
+    with End(make, bytes(4096)) as end:
+        end.far.send(NEXT.encode(NOISE[:SHARE]))
+        burst = awaits_next()
+        burst.light_left = 0.0
+        assert end.bursts.take(burst) is Outcome.STRUCK
+        end.memory[SHARE - 1] ^= 0x80
+        burst.stage = Stage.LIT
+        assert end.bursts.take(burst) is Outcome.DAMAGED
+        assert (burst.frames, burst.offset, burst.crc) == (0, NEXT.offset, 0)
+        assert burst.sequence == NEXT.sequence
+        assert burst.stage == Stage.FRESH
+        assert end.next_shown() is None

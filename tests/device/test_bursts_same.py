@@ -174,7 +174,7 @@ class FrameMaker:
         length = min(share or at.share, at.start + at.nbytes - offset)
         before, behind = at.base + at.start, at.base + offset + length
         said = {
-            "type": int(FrameType.DATA), "flags": self._draw(st.integers(0, 7)), "length": length,
+            "type": int(FrameType.DATA), "flags": self._draw(st.integers(0, 15)), "length": length,
             "epoch": at.epoch, "sequence": (at.sequence + number) & SEQUENCE_MASK, "ack": at.ack,
             "stream": at.stream, "offset": offset, "crc": crc32c(NOISE[before:behind], at.crc),
             **changed,
