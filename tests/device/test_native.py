@@ -104,7 +104,7 @@ if LIBRARY is not None:
     def in_c(data: bytes, before: int = 0, start: int = 0) -> int:
         """The CRC-32C of data[start:], read where it stands."""
         assert LIBRARY is not None
-        kept = ctypes.create_string_buffer(data, len(data) + 1)
+        kept = ctypes.create_string_buffer(data, len(data))
         at = ctypes.addressof(kept) + start
         return int(LIBRARY.accel_crc32c(at, len(data) - start, before))
 
