@@ -468,7 +468,7 @@ def test_memory_that_cannot_be_had_ends_the_transfer_only(world_of: MakeWorld) -
 
     engine = world.engine_of(world.ways(world.b)[0])
     cable.receive_into = unbacked  # type: ignore[method-assign]
-    direct = engine.port._inbound._direct
+    direct = engine.port._inbound._bursts._direct
     object.__setattr__(direct, "take", unbacked)
     world.start("t", 8 * BULK)
     info = world.finish("t")
