@@ -11,10 +11,13 @@ import socket
 from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import count
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from accelhw.device import dataport
 from accelhw.device.bursts import (
     Arriving,
     Leaving,
@@ -23,9 +26,13 @@ from accelhw.device.bursts import (
     Stage,
 )
 from accelhw.link.retry import SEQUENCE_MASK
+from accelhw.model.transfer import TransferKind, TransferState
+from accelhw.transport.cable import Cable, CableMap
+from accelhw.transport.memory import MemoryTransport, open_memory_pair
 from accelhw.wire.checksum import crc32c
 from accelhw.wire.frame import (
     HEADER_BYTES,
+    MAX_MTU,
     NO_LANE,
     FrameType,
     HeaderWriter,
@@ -34,7 +41,8 @@ from accelhw.wire.frame import (
     decode_header,
 )
 
-from .burstends import LIBRARY, End, fields, in_c
+from .burstends import LANES, LIBRARY, End, Make, fields, in_c
+from .conftest import World
 
 __test__ = LIBRARY is not None
 
@@ -238,8 +246,8 @@ CASES = (
 @st.composite
 def arrivals(draw: st.DrawFn) -> Arrival:
     share = draw(shares)
-    count = draw(st.integers(1, max(1, min(12, 100_000 // share))))
-    nbytes = draw(st.integers((count - 1) * share + 1, count * share))
+    frames_there = draw(st.integers(1, max(1, min(12, 100_000 // share))))
+    nbytes = draw(st.integers((frames_there - 1) * share + 1, frames_there * share))
     start = draw(offsets)
     at = Place(
         MARGIN - start, start, nbytes, share, draw(words | st.integers(0xFFFFFFF8, 0xFFFFFFFF)),
@@ -248,7 +256,7 @@ def arrivals(draw: st.DrawFn) -> Arrival:
     make = FrameMaker(draw, at)
     cases: list[str] = []
     frames: list[bytes] = []
-    for number in range(count):
+    for number in range(frames_there):
         # Ahead of the right one, or in its place.
         odd = draw(st.lists(st.sampled_from(CASES), max_size=2)) if draw(one_in_four) else ()
         for case in odd:
@@ -378,3 +386,52 @@ def test_the_same_is_taken(plan: Arrival) -> None:
             assert memory[:kept] == earlier[:kept]
             assert memory[free:] == earlier[free:]
         offset, plains, in_cs = step.offset, step.memory, other.memory
+
+
+# ---- whole transfers ----
+
+
+class SocketWorld(World):
+    """Its fibres are socket pairs."""
+
+    def _lay(self, number: int) -> None:
+        ends = [MemoryTransport(fd, self.mtu) for fd in open_memory_pair()]
+        cables = [Cable(end, CableMap.straight_of(LANES)) for end in ends]
+        for cable in cables:
+            cable.flush = lambda: None
+        self.fibres.append((cables[0], cables[1]))
+
+
+@pytest.mark.parametrize("kind", [TransferKind.WRITE, TransferKind.READ])
+@pytest.mark.parametrize("mtu", [1500, 9000, MAX_MTU])
+def test_a_transfer_counts_the_same(monkeypatch, mtu: int, kind: TransferKind) -> None:
+    """Through damage, replays and what does not belong there."""
+    length = 3_000_001
+
+    def carried(make: Make) -> tuple[object, ...]:
+        monkeypatch.setattr(dataport, "bursts", make)
+        world = SocketWorld(mtu=mtu, links=2)
+        payloads = count()
+        world.strike = lambda size: [8 * size - 1] if next(payloads) % 23 == 22 else []
+        data = {world.a: world.a.fill(1), world.b: world.b.fill(2)}
+        world.up()
+        world.start("t", length, kind=kind, remote_offset=4 << 20)
+        while not world.info("t").ended_ns:
+            world.turn()
+            for here, there in world.fibres:
+                for end in (here, there):
+                    end.send((NOISE[: 9 + world.now_ns // 100_000 % 90],))
+        info = world.info("t")
+        assert info.state == TransferState.DONE
+        if kind is TransferKind.WRITE:
+            assert world.b.read(length, 4 << 20) == data[world.a][:length]
+        else:
+            assert world.a.read(length) == data[world.b][4 << 20 :][:length]
+        counters = [port.counters for card in (world.a, world.b) for port in card.ports]
+        assert sum(counted.crc_errors for counted in counters)
+        for fibre in world.fibres:
+            for end in fibre:
+                end.close()
+        return counters, info, world.now_ns, world.a.whole(), world.b.whole()
+
+    assert carried(PlainBursts) == carried(in_c)
