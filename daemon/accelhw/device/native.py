@@ -38,7 +38,7 @@ def library() -> ctypes.CDLL:
     if os.environ.get(SWITCH) == "0":
         raise Unusable(f"{SWITCH}=0")
     if not LIBRARY.exists():
-        raise Unusable("no C compiler was there when it was installed")
+        raise Unusable("no C compiler that works was there when it was installed")
     try:
         found = ctypes.CDLL(str(LIBRARY))
         found.accel_layout.restype = ctypes.c_uint32
