@@ -38,17 +38,26 @@ class NativeLoops(BuildHookInterface):  # type: ignore[misc]
 
 def _compiled(source: Path, library: Path) -> str:
     """Why not; empty when it is."""
-    compiler = shlex.split(os.environ.get("CC", "")) or _found()
+    try:
+        compiler = shlex.split(os.environ.get("CC", "")) or _found()
+    except ValueError as error:
+        return f"CC: {error}"
     if platform.system() != "Linux" or not compiler:
         return "no C compiler"
     command = [*compiler, *FLAGS, "-o", str(library), str(source)]
     try:
         subprocess.run(command, check=True, capture_output=True, text=True)
+        library.stat()
     except subprocess.CalledProcessError as error:
-        return f"{shlex.join(command)}: {error.stderr}"
+        return _failed(command, library, error.stderr.strip() or f"status {error.returncode}")
     except OSError as error:
-        return f"{shlex.join(command)}: {error}"
+        return _failed(command, library, str(error))
     return ""
+
+
+def _failed(command: list[str], library: Path, why: str) -> str:
+    library.unlink(missing_ok=True)
+    return f"{shlex.join(command)}: {why}"
 
 
 def _found() -> list[str]:

@@ -39,7 +39,7 @@ class Leaving(ctypes.Structure):
         ("base", ctypes.c_int64),  # of the transfer in HBM
         ("offset", ctypes.c_int64),  # of the first byte
         ("stop", ctypes.c_int64),  # behind the last
-        ("share", ctypes.c_uint32),  # bytes of a frame; the last may be shorter
+        ("share", ctypes.c_uint32),  # bytes of a frame, 1 or more; the last may be shorter
         ("sequence", ctypes.c_uint32),  # of the first frame
         ("ack", ctypes.c_uint32),
         ("stream", ctypes.c_uint32),
@@ -71,7 +71,8 @@ class Arriving(ctypes.Structure):
         ("stage", ctypes.c_uint32),  # a Stage: what is done for the next frame already
         ("frames", ctypes.c_uint32),  # answer: so many were taken, over all calls of this burst
         ("flags", ctypes.c_uint32),  # answer: all flags that they had
-        ("length", ctypes.c_uint32),  # answer: payload bytes of the frame that was looked at last
+        ("length", ctypes.c_uint32),  # answer: payload bytes of the frame that was looked at last,
+        # or, with FAILED, of the one that the system dropped, as far as it was read
         ("frame_flags", ctypes.c_uint32),  # answer: its flags
         ("frame_ack", ctypes.c_uint32),  # answer: what it acknowledges
         ("frame_bytes", ctypes.c_uint32),  # answer: all its bytes
@@ -101,14 +102,15 @@ class Outcome(IntEnum):
 
 class Bursts(Protocol):
     def send(self, leaving: Leaving) -> Sequence[int]:
-        """Send frames until `stop`, or until one finds no room. The CRC of the chunk behind each
-        frame that left. The writer's buffer has what all of them have in common."""
+        """Send frames until `stop`, until one finds no room, or BURST_FRAMES_MAX. The CRC of the
+        chunk behind each frame that left. The writer's buffer has what all have in common."""
 
     def take(self, arriving: Arriving) -> Outcome:
         """Take frames until something else is to be done; see Outcome."""
 
     def give_back(self, arriving: Arriving) -> None:
-        """The frame that was looked at last is the next that the transport shows."""
+        """The frame that was looked at last is the next that the transport shows. Where it was
+        no frame but the end of all, the transport shows that by itself."""
 
     @property
     def blind(self) -> bool:
@@ -140,7 +142,8 @@ class PlainBursts:
         add = crcs.append
         leaving.error = 0
         try:
-            for start in range(base + offset, base + stop, share):
+            burst_stop = min(stop, offset + BURST_FRAMES_MAX * share)
+            for start in range(base + offset, base + burst_stop, share):
                 length = share
                 if offset + share >= stop:
                     length = stop - offset
@@ -169,11 +172,11 @@ class PlainBursts:
         )  # fmt: skip
         offset, expected, crc = arriving.offset, arriving.sequence, arriving.crc
         frames, flags, stage = arriving.frames, arriving.flags, arriving.stage
-        length = frame_ack = payload_crc = frame_bytes = word = 0
+        length, frame_bytes = arriving.length, arriving.frame_bytes
+        frame_ack, word, payload_crc = arriving.frame_ack, arriving.frame_flags, 0
         outcome = Outcome.FULL
         if stage:
-            frame_bytes, length = arriving.frame_bytes, arriving.length
-            word, *_, frame_ack, _, _, payload_crc, _ = unpack_bare(head)
+            *_, payload_crc, _ = unpack_bare(head)
             place = memory[base + offset : base + offset + length]
         try:
             while frames < limit and offset < end:
@@ -232,6 +235,7 @@ class PlainBursts:
         except OSError as error:
             outcome = Outcome.FAILED
             arriving.error = error.errno or -1
+            _, length, *_ = unpack_bare(head)
         arriving.offset, arriving.sequence, arriving.crc = offset, expected, crc
         arriving.frames, arriving.flags, arriving.share = frames, flags & _FLAGS_MASK, share
         arriving.light_left, arriving.stage = left, stage
@@ -241,7 +245,7 @@ class PlainBursts:
 
     def give_back(self, arriving: Arriving) -> None:
         put_back = self._direct.put_back
-        if put_back is not None:
+        if put_back is not None and arriving.frame_bytes:
             start = arriving.base + arriving.offset
             place = self._memory[start : start + arriving.share]
             put_back(joined(arriving.frame_bytes, self._direct.head, place, self._spill))

@@ -4,8 +4,9 @@
  * not the arithmetic but memory: Python's objects leave the cache at each frame, and no Python can
  * ask for the next frame's bytes while the present one is summed up (see docs/performance.md).
  *
- * Nothing here allocates, blocks or keeps anything between calls. It needs SSE 4.2 and PCLMUL, and
- * says so by accel_usable(); elsewhere the loops in Python do.
+ * Nothing here allocates, blocks or keeps anything between calls, and where a call does not wait no
+ * signal interrupts it. What native.py says is believed; what frames say is not. It needs SSE 4.2
+ * and PCLMUL, and says so by accel_usable(); elsewhere the loops in Python do.
  */
 
 #define _GNU_SOURCE
@@ -23,7 +24,9 @@
 enum { HEADER_BYTES = 56, WORD_AT = 12, FLAGS_AT = 19, LENGTH_AT = 20, EPOCH_AT = 24 };
 enum { SEQUENCE_AT = 28, ACK_AT = 32, STREAM_AT = 36, OFFSET_AT = 40, PAYLOAD_CRC_AT = 48 };
 enum { HEADER_CRC_AT = 52, COVERED_FROM = 14, FLAGS_MASK = 15, FLAGS_BITS = 4 };
-enum { SPILL_BYTES = 1 << 16 };
+
+/* bursts.py; the first is what `crcs` has room for */
+enum { BURST_FRAMES_MAX = 256, SPILL_BYTES = 1 << 16 };
 
 /* bursts.Leaving */
 struct leaving {
@@ -156,6 +159,11 @@ ANEW uint32_t get32(const uint8_t *at)
     return __builtin_bswap32(value);
 }
 
+ANEW uint32_t payload_bytes(const uint8_t *head)
+{
+    return (uint32_t)head[LENGTH_AT] << 8 | head[LENGTH_AT + 1];
+}
+
 ANEW void put32(uint8_t *at, uint32_t value)
 {
     value = __builtin_bswap32(value);
@@ -194,7 +202,7 @@ WITH uint32_t accel_send(
     int64_t offset = leaving->offset;
     uint32_t frames = 0, crc = leaving->crc, length = leaving->share;
     leaving->error = 0;
-    for (; offset < leaving->stop; offset += length) {
+    for (; offset < leaving->stop && frames < BURST_FRAMES_MAX; offset += length) {
         if (offset + length >= leaving->stop) {
             length = (uint32_t)(leaving->stop - offset);
             head[FLAGS_AT] = (uint8_t)leaving->last_flags;
@@ -230,15 +238,19 @@ WITH enum outcome accel_take(
             struct iovec parts[] = {{head, HEADER_BYTES}, {place, a->share}, {spill, SPILL_BYTES}};
             ssize_t taken = readv(fd, parts, 3);
             if (taken < 0) {
+                if (errno == EAGAIN)
+                    return EMPTY;
                 a->error = errno;
-                return errno == EAGAIN || errno == EWOULDBLOCK ? EMPTY : FAILED;
+                a->length = payload_bytes(head);
+                return FAILED;
             }
             uint64_t word = get64(head + WORD_AT);
             a->frame_bytes = (uint32_t)taken;
             a->frame_flags = word & FLAGS_MASK;
-            a->length = (uint32_t)head[LENGTH_AT] << 8 | head[LENGTH_AT + 1];
+            a->length = payload_bytes(head);
             a->frame_ack = get32(head + ACK_AT);
-            if (get32(head + SEQUENCE_AT) != a->sequence || get64(head + OFFSET_AT) != (uint64_t)a->offset ||
+            if (get32(head + SEQUENCE_AT) != a->sequence ||
+                get64(head + OFFSET_AT) != (uint64_t)a->offset ||
                 get32(head + STREAM_AT) != a->stream || get32(head + EPOCH_AT) != a->epoch ||
                 word >> FLAGS_BITS != a->data || a->length != a->share || !a->length ||
                 a->frame_bytes != HEADER_BYTES + a->length ||
@@ -249,7 +261,7 @@ WITH enum outcome accel_take(
         }
         if (a->stage != LIT) {
             double left = a->light_left - a->light_fixed - a->length * a->light_per_byte;
-            if (!(left > 0.0))
+            if (left <= 0.0)
                 return STRUCK;
             a->light_left = left;
         }

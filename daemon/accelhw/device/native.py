@@ -38,7 +38,7 @@ def library() -> ctypes.CDLL:
     if os.environ.get(SWITCH) == "0":
         raise Unusable(f"{SWITCH}=0")
     if not LIBRARY.exists():
-        raise Unusable("no C compiler was there when it was installed")
+        raise Unusable("no C compiler that works was there when it was installed")
     try:
         found = ctypes.CDLL(str(LIBRARY))
         found.accel_layout.restype = ctypes.c_uint32
@@ -116,9 +116,10 @@ class NativeBursts:
         return _OUTCOMES[outcome]
 
     def give_back(self, arriving: Arriving) -> None:
-        start = arriving.base + arriving.offset
-        place = self._memory[start : start + arriving.share]
-        self._put_back(joined(arriving.frame_bytes, self._head, place, self._spill))
+        if arriving.frame_bytes:
+            start = arriving.base + arriving.offset
+            place = self._memory[start : start + arriving.share]
+            self._put_back(joined(arriving.frame_bytes, self._head, place, self._spill))
 
 
 def _address(buffer: memoryview | bytearray) -> int:
