@@ -488,8 +488,9 @@ class TransferEngine:
         if push.opener is None:
             push.opener = port
             self._open(push, port, join=False)
-        # One chunk goes unasked, so that a small transfer costs one round trip.
-        return push.fresh and push.opener is port
+        # One chunk goes unasked, so that a small transfer costs one round trip. Of a large one it
+        # would keep the answer waiting, and all other ways with it.
+        return push.fresh and push.opener is port and push.total_bytes < BULK_BYTES
 
     def _open(self, push: Push, port: Way, join: bool) -> None:
         push.bound.add(port)
