@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Callable
 
 import pytest
@@ -10,6 +11,7 @@ from accelhw.device import channelport, dataport, dma, push
 from accelhw.device.channelwords import Arrived, AsksHearing, Count, Landed, Left, Spent, Taken
 from accelhw.model.transfer import TransferError, TransferKind, TransferState
 from accelhw.optics.strikes import Aim
+from accelhw.transport.base import InterfaceDown
 from accelhw.wire.checksum import crc32c
 from accelhw.wire.message import Accept, encode_message
 
@@ -478,6 +480,25 @@ def test_memory_that_cannot_be_had_ends_the_transfer_only(world_of: MakeWorld) -
     world.finish("next")
     assert_moved(world, data[: 2 * BULK], world.b, 0, "next")
     assert world.a.ports[0].epoch == 1, "the link never went"
+
+
+def test_an_interface_that_goes_in_the_middle_of_a_burst_is_told(world_of: MakeWorld) -> None:
+    """A packet socket says so once."""
+    world = world_of()
+    world.a.fill(1)
+    opened(world)
+    inbound = world.engine_of(world.ways(world.b)[0]).port._inbound
+    world.start("t", 8 * BULK)
+    world.run(lambda: inbound._landing is not None)
+
+    def gone(parts):
+        raise OSError(errno.ENETDOWN, "Network is down")
+
+    object.__setattr__(inbound._bursts._direct, "take", gone)
+    landing, landed = inbound._landing, inbound._landing.next
+    with pytest.raises(InterfaceDown):
+        inbound.run(8, world.now_ns)
+    assert (inbound._landing, landing.next) == (landing, landed)
 
 
 # ---- errors by light -----------------------------------------------------------------------------

@@ -175,8 +175,9 @@ class Inbound:
         fault: OSError | None = None
         if outcome is Outcome.FAILED:
             fault = OSError(arriving.error, os.strerror(arriving.error))
-            if self._bursts.blind and not self._was_next(arriving):
-                fault = None  # Another frame fell into the hole: it is lost as any may be.
+            hole = self._bursts.blind and fault.errno in _UNBACKED
+            if hole and not self._was_next(arriving):
+                fault = None  # Another frame fell into it: that is lost as any may be.
         frames, offset = arriving.frames, arriving.offset
         landing.next, landing.crc = offset, arriving.crc
         self._answers.receiver.accept_run(frames, now_ns)
