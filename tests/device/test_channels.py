@@ -491,10 +491,12 @@ def test_an_interface_that_goes_in_the_middle_of_a_burst_is_told(world_of: MakeW
     world.start("t", 8 * BULK)
     world.run(lambda: inbound._landing is not None)
 
-    def gone(parts):
+    def gone(*parts):
         raise OSError(errno.ENETDOWN, "Network is down")
 
-    object.__setattr__(inbound._bursts._direct, "take", gone)
+    direct = inbound._bursts._direct
+    for name, call in (("look", gone), ("take", gone), ("put_back", lambda frame: None)):
+        object.__setattr__(direct, name, call)
     landing, landed = inbound._landing, inbound._landing.next
     with pytest.raises(InterfaceDown):
         inbound.run(8, world.now_ns)
