@@ -4,7 +4,7 @@ The whole product runs: a chassis, its workers and a daemon of their own, one fi
 the same rounds: one iperf3 TCP stream between two namespaces over a veth pair of the same MTU, a
 loop in C that only moves frames (ceiling.c), and a memcpy. Needs root or a user namespace.
 
-    python benchmarks/hbm_copy.py [--mtu 65535,9000] [--mib 512] [--repeats 5] [--json]
+    python benchmarks/hbm_copy.py [--mtu 65535,9000] [--mib 1024] [--repeats 5] [--json]
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ def _at(mtu: int, options: argparse.Namespace, answer: Answer) -> None:
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--mib", type=int, default=512, help="size of the copy")
+    parser.add_argument("--mib", type=int, default=1024, help="size of the copy")
     parser.add_argument("--mtu", default="65535,9000", help="one or several, with commas")
     parser.add_argument("--profile", default="oio")
 

@@ -19,7 +19,7 @@ from time import monotonic_ns
 import msgspec
 
 from accelhw.chassis.loop import Loop, Soonest
-from accelhw.chassis.process import die_with_parent, name_thread
+from accelhw.chassis.process import die_with_parent, name_thread, work_in_long_strokes
 from accelhw.device.channelengine import ChannelEngine
 from accelhw.device.channelwords import (
     Aims,
@@ -50,6 +50,7 @@ from accelhw.transport.packet import PacketTransport
 
 COUNT_NS = 100_000_000  # the longest that frames wait to be counted at the worker
 BATCHES_PER_TURN = 4
+SLICE_NS = 100_000_000  # the longest there is; nobody works so long without waiting
 
 _to_mover = msgspec.msgpack.Decoder(ToMover)
 
@@ -271,12 +272,12 @@ def become_mover(
 
 
 def give_way() -> None:
-    """Work in long strokes: each end until it must wait for the other, instead of at every frame;
-    but let the worker in at once, for others wait for what it says."""
+    """Each end works until it must wait for the other, instead of at every frame; but lets the
+    worker and all small work of others in at once."""
     policy, priority = os.sched_getscheduler(0), os.sched_getparam(0).sched_priority
     with contextlib.suppress(OSError):
         if policy == os.SCHED_OTHER:
-            os.sched_setscheduler(0, os.SCHED_BATCH, os.sched_param(0))
+            work_in_long_strokes(SLICE_NS)
         elif policy in (os.SCHED_FIFO, os.SCHED_RR) and priority > 1:
             os.sched_setscheduler(0, policy, os.sched_param(priority - 1))
 
