@@ -27,9 +27,11 @@ from .burstends import LIBRARY, End
 COMPILER = next((name for name in ("cc", "gcc", "clang") if shutil.which(name)), None)
 load = native.library.__wrapped__  # each time anew
 
-# native.c: three stretches of this many bytes are summed up side by side.
-LONG_STRETCH, SHORT_STRETCH = 2688, 256
-TURNS = (3 * LONG_STRETCH, 3 * SHORT_STRETCH, 8)
+# native.c: three thirds of so many lines are summed up side by side; those longer than a page, and
+# hardly more than some pages, are cut.
+LINE, PAGE = 64, 4096
+THIRDS = (LINE, 2 * LINE, PAGE - LINE, *(pages * PAGE + lines * LINE
+          for pages in (1, 2, 5) for lines in (0, 1, 3, 4, 5)))  # fmt: skip
 NOISE = bytes((n * n * 7 + n // 251) & 0xFF for n in range(1 << 17))
 
 
@@ -111,25 +113,20 @@ if LIBRARY is not None:
     def test_the_public_check_value_of_crc32c() -> None:
         assert in_c(b"123456789") == 0xE3069283
 
-    @pytest.mark.parametrize("turn", TURNS)
-    def test_lengths_about_each_boundary_of_the_stretches(turn) -> None:
-        """A piece is long turns, short ones, words and bytes: each count of each, give or take."""
-        for whole in (0, 1, 2):
-            for beside in (0, 3 * SHORT_STRETCH, 6 * SHORT_STRETCH):
-                for odd in range(-17, 18):
-                    length = whole * turn + beside + odd
-                    if length >= 0:
-                        data = NOISE[:length]
-                        assert in_c(data, 0x12345678) == crc32c(data, 0x12345678), length
+    @pytest.mark.parametrize("third", THIRDS)
+    def test_lengths_about_each_boundary_of_the_thirds(third) -> None:
+        for odd in (*range(-17, 18), LINE, 2 * LINE, 3 * LINE - 1):
+            data = NOISE[: 3 * third + odd]
+            assert in_c(data, 0x12345678) == crc32c(data, 0x12345678), len(data)
 
-    def test_every_length_up_to_two_short_turns() -> None:
-        for length in range(2 * 3 * SHORT_STRETCH + 9):
+    def test_every_length_up_to_thirds_of_some_lines() -> None:
+        for length in range(3 * 5 * LINE):
             assert in_c(NOISE[:length]) == crc32c(NOISE[:length]), length
 
     @settings(max_examples=300)
     @given(
         start=st.integers(0, 130),
-        length=st.one_of(st.integers(0, 6 * LONG_STRETCH + 64), st.integers(0, 1 << 16)),
+        length=st.one_of(st.integers(0, 6 * PAGE), st.integers(0, 1 << 16)),
         before=st.integers(0, 0xFFFFFFFF),
         seed=st.binary(max_size=40),
     )

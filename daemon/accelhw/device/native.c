@@ -62,41 +62,22 @@ uint32_t accel_layout(void)
 
 /* ---- CRC-32C ------------------------------------------------------------------------------------
  *
- * The instruction takes eight bytes in one step and has its result three steps later, so three
- * stretches are summed up side by side and joined: the CRC of what stands n bytes before the end is
- * multiplied by x to the power of 8 n, modulo the polynomial. (Gopal et al., Fast CRC Computation
- * for iSCSI Polynomial Using CRC32 Instruction, Intel 2011.)
+ * The instruction takes eight bytes in one step and has its result three steps later, so the three
+ * thirds of a frame are summed up side by side and joined: the CRC of what stands n bytes before the
+ * end is multiplied by x to the power of 8 n, modulo the polynomial. (Gopal et al., Fast CRC
+ * Computation for iSCSI Polynomial Using CRC32 Instruction, Intel 2011.)
  */
 
-enum { LONG_STRETCH = 2688, SHORT_STRETCH = 256 }; /* whole lines of a cache */
-static const uint32_t POLYNOMIAL = 0x82f63b78;       /* Castagnoli, bit-reflected */
+enum { LINE = 64, PAGE = 4096 };
+/* How far ahead a third is fetched where nobody read it before: some lines more than memory is away.
+ * Thirds much longer than that gain by it; of shorter ones the whole next frame is fetched. */
+enum { NEAR = 1024, LONG_FRAME = 4 * PAGE };
 
-struct joint {
+/* Of a frame of that many bytes: how long its thirds are, and what joins them. */
+struct thirds {
+    size_t bytes, stretch;
     uint64_t by_one, by_two; /* stretches */
 };
-static struct joint long_joint, short_joint;
-
-/* x to the power of `bits`, less the 33 that the multiplication below brings along. */
-static uint64_t power(long bits)
-{
-    uint32_t value = 0x80000000u;
-    for (bits -= 33; bits > 0; bits--)
-        value = value >> 1 ^ (value & 1 ? POLYNOMIAL : 0);
-    return value;
-}
-
-__attribute__((constructor)) static void prepare(void)
-{
-    long_joint = (struct joint){power(8L * LONG_STRETCH), power(16L * LONG_STRETCH)};
-    short_joint = (struct joint){power(8L * SHORT_STRETCH), power(16L * SHORT_STRETCH)};
-}
-
-WITH ANEW uint64_t times(uint64_t crc, uint64_t by)
-{
-    __m128i product =
-        _mm_clmulepi64_si128(_mm_cvtsi64_si128((long long)crc), _mm_cvtsi64_si128((long long)by), 0);
-    return _mm_crc32_u64(0, (uint64_t)_mm_cvtsi128_si64(product));
-}
 
 ANEW uint64_t eight(const uint8_t *at)
 {
@@ -105,43 +86,73 @@ ANEW uint64_t eight(const uint8_t *at)
     return value;
 }
 
-/* Three stretches. `ahead`, if any, is what is summed up or written next: it is fetched meanwhile,
- * as many bytes of it as are read here. */
-WITH ANEW uint64_t three(
-    uint64_t crc, const uint8_t *at, long stretch, const struct joint *joint, const uint8_t *ahead,
-    int to_write)
+/* Multiplied, and by x to the power of 33 with it, which every power below is short of. */
+WITH ANEW uint64_t times(uint64_t crc, uint64_t by)
 {
-    uint64_t second = 0, third = 0;
-    for (long i = 0; i < stretch; i += 16) {
-        const uint8_t *here = at + i;
-        crc = _mm_crc32_u64(crc, eight(here));
-        second = _mm_crc32_u64(second, eight(here + stretch));
-        third = _mm_crc32_u64(third, eight(here + 2 * stretch));
-        crc = _mm_crc32_u64(crc, eight(here + 8));
-        second = _mm_crc32_u64(second, eight(here + stretch + 8));
-        third = _mm_crc32_u64(third, eight(here + 2 * stretch + 8));
-        if (ahead != NULL && (i & 48) != 48) { /* 48 bytes a turn: three lines in four turns */
-            const uint8_t *line = ahead + 3 * (i & ~63L) + 4 * (i & 48);
-            if (to_write)
-                __builtin_prefetch(line, 1, 2);
-            else
-                __builtin_prefetch(line, 0, 2);
-        }
-    }
-    return times(crc, joint->by_two) ^ times(second, joint->by_one) ^ third;
+    __m128i product =
+        _mm_clmulepi64_si128(_mm_cvtsi64_si128((long long)crc), _mm_cvtsi64_si128((long long)by), 0);
+    return _mm_crc32_u64(0, (uint64_t)_mm_cvtsi128_si64(product));
 }
 
-WITH ANEW uint32_t sum(
-    uint32_t before, const uint8_t *at, size_t bytes, const uint8_t *ahead, int to_write)
+/* x to the power of 64 * eights, less 33; of x to the power of 31 that is, bit-reflected, 1. */
+WITH ANEW uint64_t power(size_t eights)
 {
-    uint64_t crc = (uint32_t)~before;
-    for (; bytes >= 3 * LONG_STRETCH; bytes -= 3 * LONG_STRETCH, at += 3 * LONG_STRETCH) {
-        crc = three(crc, at, LONG_STRETCH, &long_joint, ahead, to_write);
-        ahead = ahead != NULL ? ahead + 3 * LONG_STRETCH : NULL;
+    uint64_t value = 1;
+    for (int bit = 62 - __builtin_clzll(eights); bit >= 0; bit--) {
+        value = times(value, value);
+        if (eights >> bit & 1)
+            value = times(value, 1);
     }
-    for (; bytes >= 3 * SHORT_STRETCH; bytes -= 3 * SHORT_STRETCH, at += 3 * SHORT_STRETCH) {
-        crc = three(crc, at, SHORT_STRETCH, &short_joint, ahead, to_write);
-        ahead = ahead != NULL ? ahead + 3 * SHORT_STRETCH : NULL;
+    return value;
+}
+
+WITH ANEW void divide(struct thirds *thirds, size_t bytes)
+{
+    if (bytes == thirds->bytes)
+        return;
+    size_t stretch = bytes / 3 / LINE * LINE;
+    if (stretch > PAGE && stretch % PAGE < 4 * LINE)
+        stretch -= 4 * LINE; /* else the same line of all three falls into one place of the cache */
+    thirds->bytes = bytes;
+    thirds->stretch = stretch;
+    if (stretch) {
+        thirds->by_one = power(stretch / 8);
+        thirds->by_two = times(thirds->by_one, thirds->by_one);
+    }
+}
+
+/* `cold`: nobody read these bytes before, so they are fetched some lines ahead. `next`, if any, is
+ * read or written next: it is fetched meanwhile, as many bytes of it as are read here. */
+WITH ANEW uint32_t sum(
+    uint32_t before, const uint8_t *at, const struct thirds *thirds, int cold, const uint8_t *next,
+    int to_write)
+{
+    uint64_t crc = (uint32_t)~before, second = 0, third = 0;
+    size_t stretch = thirds->stretch, bytes = thirds->bytes;
+    for (size_t i = 0; i < stretch; i += LINE) {
+        const uint8_t *one = at + i, *two = one + stretch, *three = two + stretch;
+        if (cold) {
+            _mm_prefetch(one + NEAR, _MM_HINT_T0);
+            _mm_prefetch(two + NEAR, _MM_HINT_T0);
+            _mm_prefetch(three + NEAR, _MM_HINT_T0);
+        }
+#pragma GCC unroll 8
+        for (int j = 0; j < LINE; j += 8) {
+            crc = _mm_crc32_u64(crc, eight(one + j));
+            second = _mm_crc32_u64(second, eight(two + j));
+            third = _mm_crc32_u64(third, eight(three + j));
+        }
+        for (int j = 0; next != NULL && j < 3 * LINE; j += LINE) {
+            if (to_write)
+                __builtin_prefetch(next + 3 * i + (size_t)j, 1, 2);
+            else
+                __builtin_prefetch(next + 3 * i + (size_t)j, 0, 2);
+        }
+    }
+    if (stretch) {
+        crc = times(crc, thirds->by_two) ^ times(second, thirds->by_one) ^ third;
+        at += 3 * stretch;
+        bytes -= 3 * stretch;
     }
     for (; bytes >= 8; bytes -= 8, at += 8)
         crc = _mm_crc32_u64(crc, eight(at));
@@ -180,7 +191,8 @@ ANEW void put64(uint8_t *at, uint64_t value)
 
 WITH ANEW uint32_t header_crc(const uint8_t *head)
 {
-    return sum(0, head + COVERED_FROM, HEADER_CRC_AT - COVERED_FROM, NULL, 0);
+    static const struct thirds none = {.bytes = HEADER_CRC_AT - COVERED_FROM};
+    return sum(0, head + COVERED_FROM, &none, 0, NULL, 0);
 }
 
 /* ---- what native.py calls ----------------------------------------------------------------------- */
@@ -192,7 +204,9 @@ int accel_usable(void)
 
 WITH uint32_t accel_crc32c(const uint8_t *at, size_t bytes, uint32_t before)
 {
-    return sum(before, at, bytes, NULL, 0);
+    struct thirds thirds = {0};
+    divide(&thirds, bytes);
+    return sum(before, at, &thirds, 0, NULL, 0);
 }
 
 /* How many frames left; the CRC of the chunk behind each of them in `crcs`. */
@@ -201,6 +215,7 @@ WITH uint32_t accel_send(
 {
     int64_t offset = leaving->offset;
     uint32_t frames = 0, crc = leaving->crc, length = leaving->share;
+    struct thirds thirds = {0};
     leaving->error = 0;
     for (; offset < leaving->stop && frames < BURST_FRAMES_MAX; offset += length) {
         if (offset + length >= leaving->stop) {
@@ -210,7 +225,9 @@ WITH uint32_t accel_send(
             head[LENGTH_AT + 1] = (uint8_t)length;
         }
         const uint8_t *bytes = memory + leaving->base + offset;
-        crc = sum(crc, bytes, length, bytes + length, 0);
+        divide(&thirds, length);
+        int is_long = length >= LONG_FRAME;
+        crc = sum(crc, bytes, &thirds, is_long, is_long ? NULL : bytes + length, 0);
         put32(head + SEQUENCE_AT, leaving->sequence + frames);
         put32(head + ACK_AT, leaving->ack);
         put32(head + STREAM_AT, leaving->stream);
@@ -230,6 +247,7 @@ WITH uint32_t accel_send(
 WITH enum outcome accel_take(
     int fd, uint8_t *memory, uint8_t *head, uint8_t *spill, struct arriving *a)
 {
+    struct thirds thirds = {0};
     while (a->frames < a->limit && a->offset < a->end) {
         uint8_t *place = memory + a->base + a->offset;
         if (a->stage == FRESH) {
@@ -266,7 +284,8 @@ WITH enum outcome accel_take(
             a->light_left = left;
         }
         a->stage = FRESH;
-        uint32_t crc = sum(a->crc, place, a->length, place + a->length, 1);
+        divide(&thirds, a->length);
+        uint32_t crc = sum(a->crc, place, &thirds, 0, place + a->length, 1);
         if (crc != get32(head + PAYLOAD_CRC_AT))
             return DAMAGED;
         a->crc = crc;
