@@ -290,10 +290,13 @@ def test_an_interrupt_cancels_the_transfer_and_frees_the_target(
 ) -> None:
     daemon.state.transfer_end = "HANG"
     copy = subprocess.Popen(
-        [sys.executable, "-m", "accelctl.main", "cp", "card0:weights", "card1:model"],
+        [
+            "env", f"--default-signal={number.name[3:]}",  # who runs us may ignore it, as nohup does
+            sys.executable, "-m", "accelctl.main", "cp", "card0:weights", "card1:model",
+        ],
         env={**os.environ, "ACCEL_SOCKET": str(daemon.socket)},
         stderr=subprocess.PIPE,
-    )
+    )  # fmt: skip
     while "WatchTransfer" not in daemon.state.calls:
         assert copy.poll() is None
         time.sleep(0.01)
