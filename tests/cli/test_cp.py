@@ -291,7 +291,8 @@ def test_an_interrupt_cancels_the_transfer_and_frees_the_target(
     daemon.state.transfer_end = "HANG"
     copy = subprocess.Popen(
         [
-            "env", f"--default-signal={number.name[3:]}",  # who runs us may ignore it, as nohup does
+            # Who runs us may ignore it, as nohup does.
+            "env", f"--default-signal={number.name[3:]}",
             sys.executable, "-m", "accelctl.main", "cp", "card0:weights", "card1:model",
         ],
         env={**os.environ, "ACCEL_SOCKET": str(daemon.socket)},
