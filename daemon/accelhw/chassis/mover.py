@@ -200,8 +200,8 @@ class Mover:
 
     def answer(self, word: Word) -> None:
         """At once: the worker waits."""
-        self._channel.send(word)
-        self._speak_on()
+        self._channel.keep(word)
+        self._flush(0)
 
     def _speak(self, now_ns: int) -> bool:
         self._flush(now_ns)
@@ -209,9 +209,6 @@ class Mover:
 
     def _flush(self, now_ns: int) -> None:
         self._channel.flush()
-        self._speak_on()
-
-    def _speak_on(self) -> None:
         if self._channel.wants_write:
             self.loop.when_writable(self._channel.fileno(), self._flush)
 
