@@ -1,4 +1,4 @@
-"""A link's troubles while bytes cross it: what recovers without going down loses none of them."""
+"""A link's troubles while bytes cross it: whether it recovers or goes down, none is lost."""
 
 from __future__ import annotations
 
@@ -185,6 +185,26 @@ def test_replays_without_end_are_recovered_from_where_the_light_is_well() -> Non
     swallow(False)
     whole(world, data)
     assert world.events.count(("LINK_RECOVERED", "card0/oe0")) == 1
+    world.close()
+
+
+@pytest.mark.parametrize("seed", range(15))
+@pytest.mark.parametrize("ends", [(0,), (1,), (0, 1)], ids=["near", "far", "both"])
+def test_an_outage_at_any_call_downs_the_link_and_changes_no_byte(
+    seed: int, ends: tuple[int, ...]
+) -> None:
+    world, data = moving(seed, loss_ratio=0.02, reorder_ratio=0.02)
+    for ratio, seconds in ((0.005, 0.05), (0.02, 0.05), (0.2, 2.0)):
+        for end in ends:
+            world.faulty[end].outage_ratio = ratio
+        world.run(seconds)
+        for end in ends:
+            world.faulty[end].outage_ratio = 0.0
+        assert world.run(60, lambda: world.states == {LinkState.UP})
+    assert ("LINK_DOWN", f"card{ends[0]}/oe0") in world.events
+    assert world.run(100, lambda: world.ended("w"))
+    assert world.info("w").state == TransferState.DONE
+    assert world.load(1, LENGTH) == data
     world.close()
 
 

@@ -27,6 +27,7 @@ from accel.errors import AccelError
 from accel.plain import word
 from accel.v1 import event_pb2, link_pb2, transfer_pb2
 from accelhw.chassis import namespace
+from accelhw.device.native import SWITCH
 
 MARK = "ACCEL_TEST_RACK"  # in the environment of all that a rack starts, and of their children
 PATIENCE_S = 60.0  # for conditions that hold soon on an idle machine
@@ -72,8 +73,9 @@ def pair_config(
     return text
 
 
-SLOW = "mtu = 1500"  # small frames take their time, so that a copy has a middle
-LONG = 192 << 20  # bytes that take about a second there, whoever else wants the CPU meanwhile
+# Small frames, and the loops in Python, take their time, so that a copy has a middle.
+SLOW = "mtu = 1500"
+LONG = 192 << 20  # bytes that take some seconds there, whoever else wants the CPU meanwhile
 
 
 class Rack:
@@ -83,6 +85,7 @@ class Rack:
         self.folder = folder
         self.mark = secrets.token_hex(8)
         self.netns = netns
+        self.loops = {SWITCH: "0"} if SLOW in config else {}
         self.config = folder / "rack.toml"
         self.config.write_text(config)
         self.socket = folder / "acceld.sock"
@@ -107,7 +110,12 @@ class Rack:
             "127.0.0.1:0", "--chassis", chassis, *arguments,
         )  # fmt: skip
         if wait:
-            until(lambda: self.client.host().chassis_attached, "it is attached", story=self.logs)
+            until(self._is_attached, "it is attached", story=self.logs)
+
+    def _is_attached(self) -> bool:
+        assert self.daemon is not None
+        assert self.daemon.poll() is None, f"the daemon ended: {self.logs()}"
+        return self.client.host().chassis_attached
 
     def power_on(self) -> None:
         """Start a chassis that outlives the daemon; returns when it answers."""
@@ -134,7 +142,10 @@ class Rack:
 
     @property
     def environment(self) -> dict[str, str]:
-        return {**os.environ, MARK: self.mark, "ACCEL_SOCKET": str(self.socket), "NO_COLOR": "1"}
+        return {
+            **os.environ, **self.loops, MARK: self.mark, "ACCEL_SOCKET": str(self.socket),
+            "NO_COLOR": "1",
+        }  # fmt: skip
 
     def logs(self) -> str:
         return (self.folder / "log").read_text(errors="replace")[-4000:]

@@ -145,11 +145,15 @@ def test_a_pulled_cable_stops_bulk_and_the_same_movers_go_on(make_rack: MakeRack
     interface = rack.link(f"{end}/oe0").fibre.interface
     set_interface(interface, "down")
     until(lambda: down_reason(rack, f"{end}/oe0") == "INTERFACE_DOWN", "it is down", 8, rack.logs)
-    until(lambda: word(rack.transfer(transfer), "state") == "WAITING", "the copy waits")
+    until(
+        lambda: word(rack.transfer(transfer), "state") == "WAITING",
+        "the copy waits",
+        story=rack.logs,
+    )
     set_interface(interface, "up")
     rack.done(transfer)
     assert rack.sha256("card1:w") == sha
-    assert movers(rack) == made
+    assert movers(rack) == made, rack.logs()
     kinds = assert_whole_story(rack.client.events.list())
     assert kinds.count("TRANSFER_WAITING") == kinds.count("TRANSFER_RESUMED") == 1
 

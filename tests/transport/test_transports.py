@@ -204,6 +204,31 @@ def test_an_interface_going_down_is_told_apart(packet: Ends) -> None:
         a.peek()
 
 
+def pull(kind: str, ends: Ends) -> None:
+    """An outage that the second end is told of once."""
+    if kind == "packet":
+        ip("link set ta1 down")
+    else:
+        ends[1].send((frame(),))  # unread, which makes the close a reset
+        ends[0].close()
+
+
+@pytest.mark.parametrize("take", ["receive_into", "discard"])
+@pytest.mark.parametrize("kind", ["memory", pytest.param("packet", marks=pytest.mark.network)])
+def test_an_outage_between_look_and_take_is_an_interface_that_is_down(
+    kind: str, take: str, request: pytest.FixtureRequest
+) -> None:
+    ends: Ends = request.getfixturevalue(kind)
+    a, b = ends
+    for n in (1, 2):
+        a.send((frame(bytes(100), n),))
+    peek(b)
+    pull(kind, ends)
+    with pytest.raises(InterfaceDown):
+        b.discard() if take == "discard" else b.receive_into((memoryview(bytearray(200)),))
+    assert bytes(peek(b)) == frame(bytes(100), 2)[:HEADER_BYTES], "and the frame is gone, once"
+
+
 @pytest.mark.network
 def test_a_whole_window_fits_into_the_receive_buffer(packet: Ends) -> None:
     a, b = packet

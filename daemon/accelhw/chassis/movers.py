@@ -6,6 +6,7 @@ import os
 import select
 import socket
 import sys
+import traceback
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from zlib import crc32
@@ -192,6 +193,8 @@ class Movers:
                     status = become_mover(
                         worker_pid, cpu, mover.far, mover.far_sockets, self._memories
                     )
+                except BaseException:
+                    traceback.print_exc()  # nobody else would: the fork must not return from here
                 finally:
                     os._exit(status)
             mover.begin()

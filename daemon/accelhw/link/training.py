@@ -107,7 +107,8 @@ class LinkTrainer(Upkeep):
             case InterfaceUp():
                 self._interface_down = False
                 if self.phase is Phase.SEEK:
-                    self._beat()
+                    # In the next turn: it may be down again before all lanes were sent.
+                    self._next_beat = self._now
         self._arm()
         return self._out
 

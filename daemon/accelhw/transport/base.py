@@ -46,11 +46,12 @@ class Transport(Protocol):
     def receive_into(self, parts: Sequence[memoryview]) -> int:
         """Take the peeked frame: fill the parts in order, return the frame's true length.
 
-        Raises OSError with EFAULT when a part's memory cannot be backed; the frame is gone then.
+        Raises OSError with EFAULT when a part's memory cannot be backed, and InterfaceDown when
+        there was an outage since `peek`; the frame is gone then.
         """
 
     def discard(self) -> None:
-        """Take the peeked frame and forget it."""
+        """Take the peeked frame and forget it. Raises InterfaceDown as `receive_into` does."""
 
     def close(self) -> None: ...
 

@@ -20,7 +20,7 @@ from accelhw.wire.frame import HEADER_BYTES
 if TYPE_CHECKING:
     from typing_extensions import Buffer
 
-_PEEK = socket.MSG_PEEK | socket.MSG_TRUNC | socket.MSG_DONTWAIT
+PEEK = socket.MSG_PEEK | socket.MSG_TRUNC | socket.MSG_DONTWAIT
 _FULL = frozenset({errno.EAGAIN, errno.EINTR, errno.ENOBUFS, errno.ENOMEM})
 _GONE = frozenset(
     {
@@ -30,11 +30,16 @@ _GONE = frozenset(
 )  # fmt: skip
 
 
+def is_outage(error: OSError) -> bool:
+    """Whether it tells that the interface is down or gone."""
+    return error.errno in _GONE
+
+
 def no_room(error: OSError) -> bool:
     """Whether a frame found no room now. Raises InterfaceDown, or the error itself."""
     if error.errno in _FULL:
         return True
-    if error.errno in _GONE:
+    if is_outage(error):
         raise InterfaceDown(error.errno, error.strerror) from None
     raise error
 
@@ -67,7 +72,7 @@ def on_socket(opened: socket.socket) -> Direct:
     head = memoryview(bytearray(HEADER_BYTES))
     return Direct(
         put=partial(os.writev, opened.fileno()),
-        look=partial(opened.recv_into, head, HEADER_BYTES, _PEEK),
+        look=partial(opened.recv_into, head, HEADER_BYTES, PEEK),
         take=partial(os.readv, opened.fileno()),
         head=head,
         descriptor=opened.fileno(),

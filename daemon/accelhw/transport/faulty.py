@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import errno
 import heapq
+import os
 import random
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from accelhw.transport.base import Transport
+from accelhw.transport.base import InterfaceDown, Transport
 
 if TYPE_CHECKING:
     from typing_extensions import Buffer
@@ -16,8 +18,9 @@ if TYPE_CHECKING:
 class FaultyTransport:
     """Loses, doubles, reorders, corrupts and delays the frames that are sent into it.
 
-    Ratios are chances per frame. A reordered frame waits until the next few have passed it, a
-    delayed one until `clock` (ns) has moved on: call `flush` to let it out.
+    Ratios are chances per frame; that of outages, which are over at once, per call of any kind.
+    A reordered frame waits until the next few have passed it, a delayed one until `clock` (ns) has
+    moved on: call `flush` to let it out.
     """
 
     def __init__(
@@ -29,6 +32,7 @@ class FaultyTransport:
         duplicate_ratio: float = 0.0,
         reorder_ratio: float = 0.0,
         corrupt_ratio: float = 0.0,
+        outage_ratio: float = 0.0,
         delay_ns: int = 0,
         jitter_ns: int = 0,
         clock: Callable[[], int] = lambda: 0,
@@ -39,6 +43,7 @@ class FaultyTransport:
         self.duplicate_ratio = duplicate_ratio
         self.reorder_ratio = reorder_ratio
         self.corrupt_ratio = corrupt_ratio
+        self.outage_ratio = outage_ratio
         self.delay_ns = delay_ns
         self.jitter_ns = jitter_ns
         self._clock = clock
@@ -62,6 +67,7 @@ class FaultyTransport:
         return self._inner.fileno()
 
     def send(self, parts: Sequence[Buffer]) -> bool:
+        self._may_fail()
         self.flush()
         draw = self._random.random
         if draw() < self.loss_ratio:
@@ -106,14 +112,28 @@ class FaultyTransport:
         while self._held and self._held[0][0] <= now_ns:
             self._inner.send([heapq.heappop(self._held)[2]])
 
+    def _may_fail(self) -> None:
+        if self.outage_ratio and self._random.random() < self.outage_ratio:
+            raise InterfaceDown(errno.ENETDOWN, os.strerror(errno.ENETDOWN))
+
     def peek(self) -> memoryview | None:
+        self._may_fail()
         return self._inner.peek()
 
     def receive_into(self, parts: Sequence[memoryview]) -> int:
+        self._may_fail_to_take()
         return self._inner.receive_into(parts)
 
     def discard(self) -> None:
+        self._may_fail_to_take()
         self._inner.discard()
+
+    def _may_fail_to_take(self) -> None:
+        try:
+            self._may_fail()
+        except InterfaceDown:
+            self._inner.discard()
+            raise
 
     def close(self) -> None:
         self._inner.close()

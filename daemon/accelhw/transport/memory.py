@@ -10,14 +10,13 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from accelhw.transport.base import InterfaceDown
-from accelhw.transport.direct import Direct, no_room, on_socket
+from accelhw.transport.sockets import SocketTransport
 from accelhw.wire.frame import HEADER_BYTES, MAX_MTU
 
 if TYPE_CHECKING:
     from typing_extensions import Buffer
 
 SOCKET_FRAMES = 32  # the socket pair pushes back by itself; this only bounds what is in flight
-_PEEK = socket.MSG_PEEK | socket.MSG_TRUNC | socket.MSG_DONTWAIT
 _SO_SNDBUFFORCE = 32
 _SEND_BUFFER_BYTES = 4 << 20
 
@@ -33,52 +32,13 @@ def open_memory_pair() -> tuple[int, int]:
     return ends[0].detach(), ends[1].detach()
 
 
-class MemoryTransport:
+class MemoryTransport(SocketTransport):
     """One end of a socket pair, where no network interface can be had. Takes over `fd`."""
 
-    __slots__ = ("_fd", "_head", "_socket", "mtu", "peeked_bytes", "receive_frames")
+    __slots__ = ()
 
     def __init__(self, fd: int, mtu: int = MAX_MTU) -> None:
-        self._socket = socket.socket(fileno=fd)
-        self._socket.setblocking(False)
-        self._fd = fd
-        self.mtu = mtu
-        self.receive_frames = SOCKET_FRAMES
-        self.peeked_bytes = 0
-        self._head = memoryview(bytearray(HEADER_BYTES))
-
-    def fileno(self) -> int:
-        return self._fd
-
-    def send(self, parts: Sequence[Buffer]) -> bool:
-        try:
-            os.writev(self._fd, parts)
-        except OSError as error:
-            return not no_room(error)
-        return True
-
-    def peek(self) -> memoryview | None:
-        try:
-            self.peeked_bytes = length = self._socket.recv_into(self._head, HEADER_BYTES, _PEEK)
-        except OSError as error:
-            no_room(error)
-            return None
-        if length == 0:
-            raise InterfaceDown(errno.EPIPE, "the far end of the socket pair is closed")
-        return self._head if length >= HEADER_BYTES else self._head[:length]
-
-    def receive_into(self, parts: Sequence[memoryview]) -> int:
-        os.readv(self._fd, parts)
-        return self.peeked_bytes
-
-    def direct(self) -> Direct:
-        return on_socket(self._socket)
-
-    def discard(self) -> None:
-        self._socket.recv_into(self._head, 1, socket.MSG_DONTWAIT)
-
-    def close(self) -> None:
-        self._socket.close()
+        super().__init__(socket.socket(fileno=fd), mtu, SOCKET_FRAMES)
 
 
 class InProcessTransport:

@@ -3,25 +3,18 @@
 from __future__ import annotations
 
 import ctypes
-import os
 import socket
 import struct
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
-from accelhw.transport.direct import Direct, no_room, on_socket
+from accelhw.transport.sockets import SocketTransport
 from accelhw.wire.frame import (
     CHANNEL_SHIFT,
     CHANNELS_MAX,
     ETHERNET_BYTES,
     ETHERTYPE,
     FLAGS_AT,
-    HEADER_BYTES,
     MAGIC,
 )
-
-if TYPE_CHECKING:
-    from typing_extensions import Buffer
 
 RECEIVE_BUFFER_BYTES = 16 << 20  # asked for; what the kernel granted decides the credits
 # Of a virtual channel: what is in flight should fit in a CPU's cache with room for the rest.
@@ -31,7 +24,6 @@ _PACKET_IGNORE_OUTGOING = 23
 _SO_SNDBUFFORCE = 32
 _SO_RCVBUFFORCE = 33
 _SO_ATTACH_FILTER = 26
-_PEEK = socket.MSG_PEEK | socket.MSG_TRUNC | socket.MSG_DONTWAIT
 _SKB_BYTES = 1024  # socket buffer and shared info, with some to spare
 _PIECE_BYTES = 32768  # the kernel builds large frames from pieces of this size
 
@@ -115,49 +107,12 @@ def frames_that_fit(buffer_bytes: int, mtu: int) -> int:
     return max(1, buffer_bytes * 3 // 4 // charged)
 
 
-class PacketTransport:
+class PacketTransport(SocketTransport):
     """One end of a fibre on an interface. Takes over `fd` from open_packet."""
 
-    __slots__ = ("_fd", "_head", "_socket", "mtu", "peeked_bytes", "receive_frames")
+    __slots__ = ()
 
     def __init__(self, fd: int, mtu: int) -> None:
-        self._socket = socket.socket(fileno=fd)
-        self._socket.setblocking(False)
-        self._fd = fd
-        self.mtu = mtu
-        granted_bytes = self._socket.getsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF)
-        self.receive_frames = frames_that_fit(granted_bytes, mtu)
-        self.peeked_bytes = 0
-        self._head = memoryview(bytearray(HEADER_BYTES))
-
-    def fileno(self) -> int:
-        return self._fd
-
-    def send(self, parts: Sequence[Buffer]) -> bool:
-        try:
-            # Leaner than sendmsg(), which builds and reads an address for each frame.
-            os.writev(self._fd, parts)
-        except OSError as error:
-            return not no_room(error)
-        return True
-
-    def peek(self) -> memoryview | None:
-        try:
-            self.peeked_bytes = length = self._socket.recv_into(self._head, HEADER_BYTES, _PEEK)
-        except OSError as error:
-            no_room(error)
-            return None
-        return self._head if length >= HEADER_BYTES else self._head[:length]
-
-    def receive_into(self, parts: Sequence[memoryview]) -> int:
-        os.readv(self._fd, parts)
-        return self.peeked_bytes
-
-    def direct(self) -> Direct:
-        return on_socket(self._socket)
-
-    def discard(self) -> None:
-        self._socket.recv_into(self._head, 1, socket.MSG_DONTWAIT)
-
-    def close(self) -> None:
-        self._socket.close()
+        opened = socket.socket(fileno=fd)
+        granted_bytes = opened.getsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF)
+        super().__init__(opened, mtu, frames_that_fit(granted_bytes, mtu))
