@@ -167,6 +167,8 @@ def test_a_killed_daemon_takes_its_own_chassis_along(make_rack: MakeRack) -> Non
     rack.fill("card0:w", LONG)
     rack.in_the_middle(rack.begin("card0:w", "card1:w"))
     made = rack.interfaces()
+    chassis = rack.client.host().chassis_pid
+    assert os.getsid(rack.worker_of("card0")) == chassis, "calls do not wait behind frames"
     rack.kill(rack.daemon)
     until(lambda: not rack.processes(), "chassis and workers end")
     assert not made & interfaces(None)

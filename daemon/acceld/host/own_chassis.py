@@ -41,9 +41,11 @@ class OwnChassis:
         return self._process is not None and self._process.returncode is None
 
     async def power_on(self) -> None:
-        # A process group of its own: Ctrl-C reaches the daemon, which then ends it in order.
+        # A session of its own: Ctrl-C reaches the daemon, which then ends it in order; and the
+        # kernel shares the CPUs between sessions (sched_autogroup(7)), so that calls do not wait
+        # behind each process that moves frames.
         self._process = await asyncio.create_subprocess_exec(
-            *self._command, stdin=asyncio.subprocess.DEVNULL, process_group=0
+            *self._command, stdin=asyncio.subprocess.DEVNULL, start_new_session=True
         )
         log.info("chassis_powered_on", pid=self._process.pid)
 
