@@ -59,9 +59,10 @@ def test_a_copy_whose_link_stays_away_names_what_is_good(make_rack: MakeRack) ->
     rack.client.regions.create("card1", "w", LONG)
     copying = rack.running("cp", "card0:w", "card1:w", "--link-deadline", "1")
     running = until(lambda: list(rack.client.transfers.list(active_only=True)), "it has begun")
-    rack.in_the_middle(running[0].name)
+    name = running[0].name
+    until(lambda: rack.transfer(name).first_gap_offset, "its beginning is good", story=rack.logs)
     set_interface(rack.link("card1/oe0").fibre.interface, "down")
-    failed = rack.ended(running[0].name)
+    failed = rack.ended(name)
     assert (word(failed, "state"), failed.error) == ("FAILED", "LINK_DEADLINE")
     _, errors = copying.communicate(timeout=60)
     assert copying.returncode in (7, 8), errors
