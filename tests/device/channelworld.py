@@ -343,7 +343,7 @@ class ChannelWorld(World):
                 way.work(self.now_ns)
             elif isinstance(way, DataPort):
                 way.pump(self.now_ns)
-        card.events += [event.kind for event in engine.take_events()]
+        card.events += [event.kind for event in engine.jobs.take_events()]
 
     def turn(self) -> None:
         actors: list[Callable[[], None]] = []
@@ -376,7 +376,7 @@ class ChannelWorld(World):
 
     def settle(self) -> None:
         """Until no transfer is known anywhere and everything that was said was heard."""
-        self.run(lambda: not self.a.engine.active and not self.b.engine.active)
+        self.run(lambda: not self.a.engine.transfers.active and not self.b.engine.transfers.active)
         for _ in range(50):
             self.turn()
         for card, lines in self.lines.items():

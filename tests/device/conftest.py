@@ -133,7 +133,7 @@ class World:
             deadline_ns = card.engine.next_deadline_ns()
             if deadline_ns is not None and deadline_ns <= self.now_ns:
                 card.engine.on_deadline(self.now_ns)
-            card.events += [event.kind for event in card.engine.take_events()]
+            card.events += [event.kind for event in card.engine.jobs.take_events()]
         for fibre in self.fibres:
             for end in fibre:
                 end.flush()
@@ -170,7 +170,7 @@ class World:
         )  # fmt: skip
 
     def info(self, name: str, card: Card | None = None) -> TransferInfo:
-        return (card or self.a).engine.info(name, self.now_ns)
+        return (card or self.a).engine.jobs.info(name, self.now_ns)
 
     def finish(self, name: str, card: Card | None = None, turns: int = 20_000) -> TransferInfo:
         self.run(lambda: self.info(name, card).ended_ns > 0, turns)

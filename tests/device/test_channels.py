@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import pytest
 
-from accelhw.device import channelport, dataport, dma, push
+from accelhw.device import channelport, dataport, push, sending
 from accelhw.device.channelwords import Arrived, AsksHearing, Count, Landed, Left, Spent, Taken
 from accelhw.model.transfer import TransferError, TransferKind, TransferState
 from accelhw.optics.strikes import Aim
@@ -32,7 +32,7 @@ MakeWorld = Callable[..., ChannelWorld]
 @pytest.fixture
 def world_of(monkeypatch: pytest.MonkeyPatch) -> MakeWorld:
     """`world_of(seed=7, links=2)`: links down; what is bulk, and a chunk, small."""
-    for module in (channelport, dataport, dma):
+    for module in (channelport, dataport, sending):
         monkeypatch.setattr(module, "BULK_BYTES", BULK)
     monkeypatch.setattr(push, "CHUNK_BYTES_MIN", CHUNK)
     return ChannelWorld
@@ -390,11 +390,11 @@ def test_after_a_cancel_at_the_target_not_a_byte_moves(
     card = world.a if canceller == "card0" else world.b
     length = 40 * BULK
     world.start("t", length, kind=kind)
-    sinks = target.engine._sinks
+    sinks = target.engine.transfers.sinks
     world.run(lambda: "t" in sinks and sinks["t"].complete_chunks > seed)
     card.engine.cancel("t", world.now_ns)
     if card is not target:
-        world.run(lambda: not target.engine.active)  # until it heard
+        world.run(lambda: not target.engine.transfers.active)  # until it heard
     before = target.whole()
     assert before[REGION_BASE : REGION_BASE + length] != source.read(length)
     world.settle()
@@ -423,7 +423,7 @@ def test_a_cancel_while_a_mover_waits_for_an_answer_holds(world_of: MakeWorld, s
     def cancel() -> None:
         nonlocal asked
         asked += 1
-        if asked == 6 + seed and world.b.engine.active:
+        if asked == 6 + seed and world.b.engine.transfers.active:
             world.b.engine.cancel("t", world.now_ns)
             kept.append(world.b.whole())
 

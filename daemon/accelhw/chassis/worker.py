@@ -261,7 +261,7 @@ class CardRunner:
             way = memory.ready.pop()
             work = way.work if isinstance(way, ChannelPort) else self._by_data[id(way)].work
             self._loop.soon(work)
-        for event in memory.take_events():
+        for event in memory.jobs.take_events():
             self._tell_transfer(event.kind, event.transfer)
             self._worker.send(TransferProgress(event.transfer))
             self._dirty = True
@@ -274,7 +274,7 @@ class CardRunner:
             self._worker.watch_progress(now_ns)
         if memory.busy:
             self._loop.soon(self.work)
-        if memory.active:
+        if memory.transfers.active:
             self._alarm.set(memory.next_deadline_ns())
         if runner is None:
             self._fault_alarm.set(self.card.faults.next_deadline_ns())
@@ -319,7 +319,7 @@ class CardRunner:
     @property
     def has_progress(self) -> bool:
         """Something runs here that somebody may watch."""
-        return self.card.memory.active or bool(self._tests)
+        return self.card.memory.transfers.active or bool(self._tests)
 
     def send_progress(self, now_ns: int) -> None:
         self._progress_turn ^= True
@@ -327,8 +327,8 @@ class CardRunner:
             for test in self._tests.values():
                 self._worker.send_if_room(DiagProgress(test.info()))
         memory = self.card.memory
-        if memory.active:
-            for info in memory.infos(now_ns):
+        if memory.transfers.active:
+            for info in memory.jobs.infos(now_ns):
                 if not info.ended_ns:
                     self._worker.send_if_room(TransferProgress(info))
 
@@ -347,7 +347,7 @@ class CardRunner:
         )
         peer = port.data.peer
         if test.kind.takes_link_down and not command.force and peer is not None:
-            running = self.card.memory.moving_with(peer.card)
+            running = self.card.memory.transfers.moving_with(peer.card)
             if running:
                 raise EngineRefusal(
                     "LINK_BUSY",
@@ -470,7 +470,7 @@ class CardRunner:
             case CancelTransfer():
                 memory.cancel(command.transfer_id, now_ns)
             case AcknowledgeTransfer():
-                memory.acknowledge(command.transfer_id)
+                memory.jobs.acknowledge(command.transfer_id)
             case StartDiag():
                 self.start_test(command, now_ns)
             case CancelDiag():

@@ -45,7 +45,7 @@ class Card:
         self.ports = [build_port(oe, self.memory) for oe in range(profile.oes)]
         self._around: Teller = around or Silence()
         self.ecc = Ecc(name, hbm.size_bytes, profile.hbm_stacks, seed)
-        self.memory.bad_address = self.ecc.bad_address
+        self.memory.readable.bad_address = self.ecc.bad_address
         self.faults = CardFaults(
             name, profile, self.ports, self.ecc, self.memory.windows.all, self._around
         )
