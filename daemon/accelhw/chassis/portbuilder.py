@@ -6,7 +6,8 @@ from accelhw.chassis.control import NO_FD, WorkerCard, WorkerPort
 from accelhw.chassis.movers import PortChannels
 from accelhw.chassis.shared import Shared
 from accelhw.device.dma import TransferEngine
-from accelhw.device.port import Port, Surroundings
+from accelhw.device.port import Port
+from accelhw.device.surroundings import Surroundings
 from accelhw.model.config import TransportKind
 from accelhw.model.ids import PortId
 from accelhw.transport.base import Transport
