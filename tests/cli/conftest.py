@@ -12,7 +12,9 @@ import pytest
 
 from accelctl import render, root
 
-from .fake_server import EPOCH_S, FakeDaemon, State
+from .fake_canned import EPOCH_S
+from .fake_server import FakeDaemon
+from .fake_state import State
 
 
 @dataclass(frozen=True, slots=True)

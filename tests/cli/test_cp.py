@@ -16,7 +16,9 @@ from typing import Any
 import pytest
 
 from .conftest import Accelctl
-from .fake_server import MIB, PATTERN, FakeDaemon, State
+from .fake_canned import MIB
+from .fake_server import FakeDaemon
+from .fake_state import PATTERN, State
 
 WEIGHTS = PATTERN * (MIB // 256)
 

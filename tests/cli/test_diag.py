@@ -16,7 +16,7 @@ from accelctl.pictures import blocks, png
 
 from .conftest import Accelctl
 from .fake_diag import COLUMNS, ROWS
-from .fake_server import State
+from .fake_state import State
 
 pytestmark = pytest.mark.usefixtures("daemon")
 

@@ -18,7 +18,7 @@ from acceld.host.eventkinds import KINDS
 from accelhw.model.profile import profile_names
 
 from .conftest import Accelctl
-from .fake_server import State
+from .fake_state import State
 
 
 def commands(group: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Any]]:

@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 
 from .conftest import Accelctl
-from .fake_server import FakeDaemon, State
+from .fake_server import FakeDaemon
+from .fake_state import State
 
 LIST = ("card", "list")
 

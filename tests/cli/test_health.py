@@ -10,7 +10,8 @@ import pytest
 from accel.v1 import health_pb2
 
 from .conftest import Accelctl
-from .fake_server import FakeDaemon, State
+from .fake_server import FakeDaemon
+from .fake_state import State
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 UNWELL = "CRITICAL CDR_NO_LOCK card0/oe1: FAILED: a receiver does not lock to its lane"

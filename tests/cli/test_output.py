@@ -14,7 +14,8 @@ from accelctl import render
 from accelctl.session import FORMATS
 
 from .conftest import Accelctl
-from .fake_server import FakeDaemon, State
+from .fake_server import FakeDaemon
+from .fake_state import State
 
 pytestmark = pytest.mark.usefixtures("daemon")
 

@@ -13,7 +13,7 @@ import pytest
 from accel.v1 import card_pb2, link_pb2
 
 from .conftest import Accelctl
-from .fake_server import State
+from .fake_state import State
 
 pytestmark = pytest.mark.usefixtures("daemon")
 

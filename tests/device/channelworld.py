@@ -38,13 +38,22 @@ from accelhw.device.channelwords import (
 from accelhw.device.dataport import DataPort
 from accelhw.device.hbm import Hbm
 from accelhw.model.link import PeerId
+from accelhw.model.transfer import TransferError, TransferKind, TransferState
 from accelhw.optics.strikes import Strikes
 from accelhw.transport.faulty import FaultyTransport
 from accelhw.transport.memory import InProcessPair
+from accelhw.wire.checksum import crc32c
 
-from .conftest import HBM_BYTES, Card, World
+from .world import HBM_BYTES, Card, World
 
 CHANNELS = 2
+WRITE, READ = TransferKind.WRITE, TransferKind.READ
+KIB = 1 << 10
+BULK = 64 * KIB  # in these worlds
+CHUNK = 16 * KIB
+BAD_FIBRE = {
+    "loss_ratio": 0.03, "duplicate_ratio": 0.03, "reorder_ratio": 0.03, "corrupt_ratio": 0.03,
+}  # fmt: skip
 _to_mover = msgspec.msgpack.Decoder(ToMover)
 _from_mover = msgspec.msgpack.Decoder(FromMover)
 
@@ -343,7 +352,7 @@ class ChannelWorld(World):
                 way.work(self.now_ns)
             elif isinstance(way, DataPort):
                 way.pump(self.now_ns)
-        card.events += [event.kind for event in engine.take_events()]
+        card.events += [event.kind for event in engine.jobs.take_events()]
 
     def turn(self) -> None:
         actors: list[Callable[[], None]] = []
@@ -376,7 +385,7 @@ class ChannelWorld(World):
 
     def settle(self) -> None:
         """Until no transfer is known anywhere and everything that was said was heard."""
-        self.run(lambda: not self.a.engine.active and not self.b.engine.active)
+        self.run(lambda: not self.a.engine.transfers.active and not self.b.engine.transfers.active)
         for _ in range(50):
             self.turn()
         for card, lines in self.lines.items():
@@ -419,3 +428,27 @@ class ChannelWorld(World):
             zip(type(engine.port.counters).__dataclass_fields__, engine._shown, strict=True)
         )
         return int(told["tx_payload_bytes"])
+
+
+MakeWorld = Callable[..., ChannelWorld]
+
+
+def ends(world: ChannelWorld, kind: TransferKind) -> tuple[Card, Card]:
+    """Who sends, and who takes, when card0 commands."""
+    return (world.a, world.b) if kind is WRITE else (world.b, world.a)
+
+
+def opened(world: ChannelWorld) -> None:
+    """Both ends have their channels up, for a first bulk transfer asked for them."""
+    world.up()
+    world.start("first", BULK)
+    assert world.finish("first").state == TransferState.DONE
+    world.run(world.relieved)
+    world.settle()
+
+
+def assert_moved(world: ChannelWorld, data: bytes, target: Card, offset: int, name: str) -> None:
+    info = world.info(name)
+    assert (info.state, info.error) == (TransferState.DONE, TransferError.NONE)
+    assert info.crc32c == crc32c(data)
+    assert target.read(len(data), offset) == data

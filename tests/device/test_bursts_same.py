@@ -42,7 +42,7 @@ from accelhw.wire.frame import (
 )
 
 from .burstends import LANES, LIBRARY, End, Make, fields, in_c
-from .conftest import World
+from .world import World
 
 __test__ = LIBRARY is not None
 

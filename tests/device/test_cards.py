@@ -84,7 +84,7 @@ def test_a_worker_that_dies_in_the_middle_costs_time_and_no_byte(who):
     world = up_world()
     world.store(0, payload(3))
     world.start("w", LENGTH)
-    command = world.cards[0].memory._jobs["w"].command
+    command = world.cards[0].memory.jobs["w"].command
     assert world.run(10, lambda: world.info("w").good_bytes > 0)
     assert not world.ended("w")
     world.replace(who)

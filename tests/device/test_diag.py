@@ -117,9 +117,9 @@ def test_a_transfer_waits_for_a_test_and_goes_on():
     world = up_world()
     world.store(0, bytes(range(256)) * 8192)
     world.start("w", 256 * 8192, to=0)
-    assert world.run(5, lambda: world.cards[0].memory.moving_with("card1") == 1)
+    assert world.run(5, lambda: world.cards[0].memory.transfers.moving_with("card1") == 1)
     assert not world.ended("w")
-    assert world.cards[0].memory.moving_with("card1") == 1
+    assert world.cards[0].memory.transfers.moving_with("card1") == 1
     run(world, DiagKind.PRBS, duration_s=0.5)
     assert world.run(60, lambda: world.ended("w"))
     assert world.load(1, 256 * 8192) == bytes(range(256)) * 8192

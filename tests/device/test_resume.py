@@ -79,7 +79,7 @@ def test_a_deadline_without_a_link_tells_what_is_good(make_world, kind) -> None:
     assert str(info.good_bytes) in info.error_detail
     # The far card lets go too, also if no link ever comes back.
     world.now_ns += 6_000_000_000
-    world.run(lambda: not world.b.engine.active)
+    world.run(lambda: not world.b.engine.transfers.active)
 
 
 def test_a_transfer_posted_before_its_link_waits_for_it(make_world) -> None:
@@ -117,7 +117,7 @@ def test_either_worker_may_restart(make_world, kind, who) -> None:
     assert target.read(LENGTH) == data
     if who == "sender":
         assert payload_sent(world) - before < LENGTH  # what is there is not sent again
-    world.run(lambda: not world.a.engine.active and not world.b.engine.active)
+    world.run(lambda: not world.a.engine.transfers.active and not world.b.engine.transfers.active)
 
 
 def test_an_end_that_was_not_heard_is_told_again(make_world) -> None:
@@ -126,7 +126,7 @@ def test_an_end_that_was_not_heard_is_told_again(make_world) -> None:
     data = world.a.fill(1)
     world.up()
     world.start("t", 2 * MIB + 5)
-    world.run(lambda: "t" in world.b.engine._ended)
+    world.run(lambda: "t" in world.b.engine.transfers.ended)
     restart(world, world.a, 0)
     world.start("t", 2 * MIB + 5)
     world.up()
@@ -164,7 +164,7 @@ def test_links_that_come_and_go_never_make_a_wrong_byte(make_world, seed) -> Non
             world.turn()
         if world.random.random() < 0.2:
             card, side = world.random.choice([(world.a, 0), (world.b, 1)])
-            ended = {i.transfer_id for i in card.engine.infos(0) if i.ended_ns}
+            ended = {i.transfer_id for i in card.engine.jobs.infos(0) if i.ended_ns}
             restart(world, card, side)
             world.up()
             if side == 0:
@@ -176,10 +176,10 @@ def test_links_that_come_and_go_never_make_a_wrong_byte(make_world, seed) -> Non
                         world.start(name, length, **more)
         else:
             world.up(link)
-    known = {info.transfer_id for info in world.a.engine.infos(0)}
-    world.run(lambda: all(i.ended_ns for i in world.a.engine.infos(0)), turns=100_000)
-    assert {i.state for i in world.a.engine.infos(0)} <= {TransferState.DONE}
+    known = {info.transfer_id for info in world.a.engine.jobs.infos(0)}
+    world.run(lambda: all(i.ended_ns for i in world.a.engine.jobs.infos(0)), turns=100_000)
+    assert {i.state for i in world.a.engine.jobs.infos(0)} <= {TransferState.DONE}
     assert known or seed
     assert world.b.read(length, 4 * MIB) == data[:length]
     assert world.a.read(length, 4 * MIB) == back[:length]
-    world.run(lambda: not world.a.engine.active and not world.b.engine.active)
+    world.run(lambda: not world.a.engine.transfers.active and not world.b.engine.transfers.active)

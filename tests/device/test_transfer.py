@@ -41,7 +41,7 @@ def test_the_bytes_arrive_and_their_checksum_is_told(make_world, kind, length, l
     after = target.whole()
     assert after[:start] == before[:start]
     assert after[start + length :] == before[start + length :]
-    world.run(lambda: not world.a.engine.active and not world.b.engine.active)
+    world.run(lambda: not world.a.engine.transfers.active and not world.b.engine.transfers.active)
     for card in (world.a, world.b):
         card.engine.windows.unregister(1)  # nothing holds it any more
     assert world.a.events == ["TRANSFER_STARTED", "TRANSFER_DONE"]
@@ -81,8 +81,8 @@ def test_many_transfers_both_ways_and_none_starves(make_world) -> None:
             remote_offset=MIB + n * 5000,
         )  # fmt: skip
     world.start("back", MIB, card=world.b, local_offset=0, remote_offset=half + 2 * MIB)
-    world.run(lambda: all(i.ended_ns for i in world.a.engine.infos(0)))
-    infos = {info.transfer_id: info for info in world.a.engine.infos(world.now_ns)}
+    world.run(lambda: all(i.ended_ns for i in world.a.engine.jobs.infos(0)))
+    infos = {info.transfer_id: info for info in world.a.engine.jobs.infos(world.now_ns)}
     assert {info.state for info in infos.values()} == {TransferState.DONE}
     # One chunk of the big one may be ahead of each small one, not the whole of it.
     assert max(i.ended_ns for n, i in infos.items() if n != "big") <= infos["big"].ended_ns
@@ -172,7 +172,7 @@ def test_the_far_card_refuses_and_its_memory_stays(make_world, kind, change, err
     assert info.good_bytes == 0
     assert info.error_detail
     assert world.b.whole() == before
-    assert not world.b.engine.active
+    assert not world.b.engine.transfers.active
 
 
 @pytest.mark.parametrize(
@@ -194,7 +194,7 @@ def test_a_command_that_cannot_be_is_refused_at_once(make_world, change, code) -
     with pytest.raises(EngineRefusal) as refusal:
         world.start(name, length, **change)
     assert refusal.value.code == code
-    assert [info.transfer_id for info in world.a.engine.infos(0)] == ["known"]
+    assert [info.transfer_id for info in world.a.engine.jobs.infos(0)] == ["known"]
 
 
 def test_windows_are_checked_and_held_while_used(make_world) -> None:
@@ -242,7 +242,7 @@ def test_either_side_may_cancel(make_world, kind, canceller) -> None:
     assert canceller in info.error_detail
     world.turn()
     assert world.a.events[-1] == "TRANSFER_CANCELLED"
-    world.run(lambda: not world.a.engine.active and not world.b.engine.active)
+    world.run(lambda: not world.a.engine.transfers.active and not world.b.engine.transfers.active)
     for card in (world.a, world.b):
         card.engine.windows.unregister(1)
     # The link is none the worse.
@@ -263,9 +263,9 @@ def test_bytes_that_the_far_card_dropped_are_not_told_as_good(make_world, seed, 
     sink = None
     for _ in range(2 + seed):
         world.turn()
-        sink = world.b.engine._sinks.get("t", sink)
+        sink = world.b.engine.transfers.sinks.get("t", sink)
     assert sink is not None
-    if world.b.engine.active:
+    if world.b.engine.transfers.active:
         world.b.engine.cancel("t", world.now_ns)
     for port in world.b.ports:
         port._outbound._messages.clear()  # the END does not leave before the link is gone
@@ -284,9 +284,9 @@ def test_a_cancel_during_an_outage_reaches_the_far_card_later(make_world) -> Non
         world.turn()
     world.down()
     world.a.engine.cancel("t", world.now_ns)
-    assert world.b.engine.active
+    assert world.b.engine.transfers.active
     world.up()
-    world.run(lambda: not world.b.engine.active)
+    world.run(lambda: not world.b.engine.transfers.active)
 
 
 def test_an_ended_transfer_is_kept_until_acknowledged(make_world) -> None:
@@ -294,12 +294,12 @@ def test_an_ended_transfer_is_kept_until_acknowledged(make_world) -> None:
     world.up()
     world.start("t", 100)
     with pytest.raises(EngineRefusal):
-        world.a.engine.acknowledge("t")
+        world.a.engine.jobs.acknowledge("t")
     world.finish("t")
     with pytest.raises(EngineRefusal) as refusal:
         world.a.engine.cancel("t", 0)
     assert refusal.value.code == "BAD_STATE"
-    world.a.engine.acknowledge("t")
+    world.a.engine.jobs.acknowledge("t")
     with pytest.raises(EngineRefusal):
         world.info("t")
 
@@ -314,7 +314,7 @@ def test_a_reset_card_ends_what_it_does_at_both_ends(make_world) -> None:
     world.a.engine.reset(world.now_ns)
     assert world.info("mine").error == TransferError.CARD_RESET
     assert world.finish("theirs", world.b).error == TransferError.REMOTE_RESET
-    world.run(lambda: not world.b.engine.active)
+    world.run(lambda: not world.b.engine.transfers.active)
 
 
 def test_a_reset_target_holds_no_region_for_a_transfer_that_its_reset_ended(make_world) -> None:
@@ -334,7 +334,7 @@ def test_a_reset_target_holds_no_region_for_a_transfer_that_its_reset_ended(make
     world.turn()
     world.a.ports[1].link_up(77, PeerId("c" * 16, "card1", 1), world.credits, world.now_ns)
     assert world.finish("t").error == TransferError.REMOTE_RESET
-    world.run(lambda: not world.b.engine.active)
+    world.run(lambda: not world.b.engine.transfers.active)
     world.b.engine.windows.unregister(window.region_id)
 
 

@@ -23,7 +23,9 @@ from accel import (
 )
 from accel.plain import word
 
-from ..cli.fake_server import MIB, PATTERN, FakeDaemon, State
+from ..cli.fake_canned import MIB
+from ..cli.fake_server import FakeDaemon
+from ..cli.fake_state import PATTERN, State
 
 
 @pytest.fixture

@@ -212,3 +212,18 @@ class Movers:
             id(settle): settle for *_, settle in map(self._ways.__getitem__, ways)
         }.values():
             settle(now_ns)
+
+
+class PortChannels:
+    """A port's share of the worker's movers."""
+
+    def __init__(self, movers: Movers, port: Port) -> None:
+        self._movers = movers
+        self._port = port
+
+    @property
+    def channels_max(self) -> int:
+        return self._movers.channels_max
+
+    def open_channels(self) -> None:
+        self._movers.want(self._port)

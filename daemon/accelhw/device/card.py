@@ -45,7 +45,7 @@ class Card:
         self.ports = [build_port(oe, self.memory) for oe in range(profile.oes)]
         self._around: Teller = around or Silence()
         self.ecc = Ecc(name, hbm.size_bytes, profile.hbm_stacks, seed)
-        self.memory.bad_address = self.ecc.bad_address
+        self.memory.readable.bad_address = self.ecc.bad_address
         self.faults = CardFaults(
             name, profile, self.ports, self.ecc, self.memory.windows.all, self._around
         )
@@ -162,7 +162,7 @@ class Card:
                 row[name] = getattr(counters, name)
             self.ecc.write_row(row)
             for port, (port_row, lanes) in zip(self.ports, self._port_rows, strict=True):
-                port.write_rows(tables.port[port_row], tables.lane[lanes], tables.lane_flag[lanes])
+                port.rows.write(tables.port[port_row], tables.lane[lanes], tables.lane_flag[lanes])
             optics = self.ports[0].optics
             optics.bank.moved(optics.card, counters.bus_read_bytes + counters.bus_written_bytes)
             optics.bank.write_card(optics.card, row, tables.card_flag[self.row])
@@ -177,7 +177,7 @@ class Card:
             setattr(counters, name, int(row[name]))
         self.ecc.resume(row)
         for port, (port_row, lanes) in zip(self.ports, self._port_rows, strict=True):
-            port.resume(tables.port[port_row], tables.lane[lanes], tables.lane_flag[lanes])
+            port.rows.resume(tables.port[port_row], tables.lane[lanes], tables.lane_flag[lanes])
         optics = self.ports[0].optics
         moved_bytes = counters.bus_read_bytes + counters.bus_written_bytes
         optics.bank.resume_card(optics.card, moved_bytes, tables.card_flag[self.row])

@@ -5,17 +5,22 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from accelhw.device.localcopy import LocalCopy
+from accelhw.device.push import Push
+from accelhw.device.sink import Sink
 from accelhw.interface.messages import StartTransfer, TransferInfo
 from accelhw.model.transfer import TransferError, TransferState
 
 # (modelled ns, modelled PCIe ns) of a TransferKind, so many bytes, over these ports.
 Model = Callable[[int, int, tuple[str, ...]], tuple[int, int]]
+Part = Push | Sink | LocalCopy  # what moves the bytes
 
 
 @dataclass(slots=True)
 class Job:
     command: StartTransfer
     started_ns: int  # wall clock
+    part: Part | None  # until the end
     state: TransferState = TransferState.QUEUED
     running_since_ns: int | None = None
     ran_ns: int = 0
@@ -38,11 +43,23 @@ class Job:
         self.state = TransferState.WAITING
 
     def end(self, state: TransferState, now_ns: int, wall_ns: int) -> None:
+        self._measure()
+        self.part = None
         self._stop_clock(now_ns)
         self.state = state
         self.ended_ns = wall_ns
         if state is TransferState.DONE:
             self.good_bytes = self.first_gap_offset = self.command.length
+
+    def _measure(self) -> None:
+        """Take over how far the bytes are."""
+        part = self.part
+        if part is None:
+            return
+        self.good_bytes = part.good_bytes
+        self.first_gap_offset = part.first_gap_offset
+        if isinstance(part, Push):
+            self.replayed_frames = part.replayed_frames
 
     def _stop_clock(self, now_ns: int) -> None:
         if self.running_since_ns is not None:
@@ -55,6 +72,7 @@ class Job:
 
     def info(self, model: Model, now_ns: int | None = None) -> TransferInfo:
         """As the device interface tells it. Without a time, up to when the clock last stopped."""
+        self._measure()
         ran_ns = self.ran_ns
         if self.running_since_ns is not None and now_ns is not None:
             ran_ns += now_ns - self.running_since_ns

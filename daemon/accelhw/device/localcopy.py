@@ -23,6 +23,10 @@ class LocalCopy:
         return self.moved == self.length
 
     @property
+    def good_bytes(self) -> int:
+        return self.moved
+
+    @property
     def backwards(self) -> bool:
         return self.target > self.source
 

@@ -10,15 +10,14 @@ from collections import deque
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from time import time_ns
-from typing import Protocol
-
-import numpy as np
-from numpy.typing import NDArray
 
 from accelhw.device.channels import ChannelHost, Channels, NoChannels
 from accelhw.device.dataport import DataPort, Engine
 from accelhw.device.engine import OpticalEngine
+from accelhw.device.linknews import LinkNews
 from accelhw.device.portcounters import PortCounters
+from accelhw.device.portrows import PortRows
+from accelhw.device.surroundings import Surroundings
 from accelhw.link.config import TrainerConfig
 from accelhw.link.events import (
     Disabled,
@@ -49,9 +48,8 @@ from accelhw.link.events import InterfaceDown as InterfaceWentDown
 from accelhw.link.moves import Phase
 from accelhw.link.training import LinkTrainer
 from accelhw.model.config import Fibre
-from accelhw.model.event import Severity
 from accelhw.model.ids import PortId
-from accelhw.model.link import DownReason, LinkMode, LinkState, PeerId, ranges
+from accelhw.model.link import DownReason, LinkState, PeerId
 from accelhw.model.profile import Profile
 from accelhw.optics.bank import LaneBank
 from accelhw.transport.base import InterfaceDown, Pluggable, Transport
@@ -69,34 +67,6 @@ from accelhw.wire.training import TrainingDecoder
 
 BATCHES_PER_TURN = 4  # of received frames, before other ports get their turn
 CONTROL_BYTES_MAX = 4096  # the longest CARRIER or TRAINING payload
-
-COUNTER_FIELDS = tuple(PortCounters.__dataclass_fields__)
-# Reasons for a link's end that somebody asked for.
-QUIET = frozenset(
-    {
-        DownReason.ADMIN_DOWN, DownReason.RETRAIN_COMMANDED, DownReason.TEST, DownReason.PEER_TEST,
-    }
-)  # fmt: skip
-# What the port counts itself, beside its data path.
-OWN_FIELDS = (
-    "trainings", "training_failures", "downs", "recoveries", "recovery_failures", "flaps",
-    "flaps_damped", "fallbacks", "equaliser_requests",
-)  # fmt: skip
-
-
-class Surroundings(Protocol):
-    """What a port needs around it: a card in a worker, or a test's stand-in."""
-
-    def tell(
-        self, port: Port, kind: str, severity: Severity, message: str, **detail: str | int | float
-    ) -> None:
-        """An event for the journal."""
-
-    def show_step(self, port: Port, step: Report) -> None:
-        """A step of training, for whoever watches."""
-
-    def changed(self, port: Port) -> None:
-        """Status rows are out of date."""
 
 
 class Port:
@@ -131,22 +101,21 @@ class Port:
         self.admin_up = True
         self.downs = 0
         self.up_since_ns = 0  # wall clock
+        self.rows = PortRows(self)
         self._around = around
+        self._news = LinkNews(self, around)
         self._source = source_address(str(port_id))
         self._decoder = TrainingDecoder()
         self._scratch = memoryview(bytearray(HEADER_BYTES + CONTROL_BYTES_MAX))
         self._wake_ns: int | None = None
         self._light = (0, 0)
         self._lasers = (0, 0)
-        self._width = 0  # at the last change
-        self._mode: LinkMode | None = None  # when it was last up
         self._offered = 0  # better modes, in the last carrier
         self._moved_bytes, self._data_flows = 0, False  # at the last beat
         self._interface_down = False
         self._carrier_due = False
         self._events: deque[Event] = deque()  # the first is being handled
         self._crossing = tuple(range(profile.lanes_per_oe)), frozenset[int]()
-        self._earlier = dict.fromkeys(OWN_FIELDS, 0)  # counts of an earlier life
         # A test of the link: the trainer rests, the lasers stay on.
         self.testing = False
         self.heard: CarrierMessage | None = None  # the light that was told of last
@@ -378,13 +347,14 @@ class Port:
         before, self._moved_bytes = (
             self._moved_bytes, counters.tx_payload_bytes + counters.rx_payload_bytes
         )  # fmt: skip
-        flows = self._moved_bytes != before or self._in_flight_frames > 0
+        flows = self._moved_bytes != before or self.in_flight_frames > 0
         if flows != self._data_flows:
             self._data_flows = flows
             self._feed(Traffic(flows), now_ns)
 
     @property
-    def _in_flight_frames(self) -> int:
+    def in_flight_frames(self) -> int:
+        """Over all channels."""
         return self.counters.in_flight_frames + self.channels.gauge("in_flight_frames")
 
     # ---- light ----
@@ -497,12 +467,11 @@ class Port:
             self._carrier_due = True
             self._around.changed(self)
             if state is LinkState.TRAINING:
-                peer = trainer.peer
-                self._tell("LINK_TRAINING", Severity.INFO, f"training with {peer}", peer=str(peer))
+                self._news.training()
         if trainer.failures != failures:
-            self._tell_reason("LINK_FAILED", Severity.ERROR, "training failed")
+            self._news.failed()
         if trainer.flaps_damped != damped:
-            self._tell_reason("LINK_DAMPED", Severity.ERROR, "held down")
+            self._news.damped()
         if trainer.offers != self._offered:
             self._carrier_due = True
         if self._carrier_due:
@@ -513,55 +482,20 @@ class Port:
 
     def _on_link_up(self, action: LinkUp, now_ns: int) -> None:
         self.optics.set_lanes(action.rx_lanes, action.lane_map, action.inverted, now_ns)
-        self._width = action.width
         self.up_since_ns = time_ns()
         self.channels.link_down(now_ns)  # of an epoch that ended without a word
         self.data.link_up(action.epoch, action.peer, action.credit_frames, now_ns)
         self._around.changed(self)
-        took_ms = round(self.trainer.training_ns / 1e6, 1)
-        self._tell(
-            "LINK_UP",
-            Severity.WARNING if action.degraded else Severity.INFO,
-            f"up with {action.width} of {self.optics.lanes} lanes to {action.peer}"
-            f" after {took_ms:g} ms",
-            peer=str(action.peer),
-            width_lanes=action.width,
-            epoch=action.epoch,
-            training_ms=took_ms,
-            mode=str(self.trainer.mode),
-        )
-        self._tell_mode()
-
-    def _tell_mode(self) -> None:
-        """After a fallback, or the way back from one."""
-        before, self._mode = self._mode, self.trainer.mode
-        own = self.trainer.config.modes[0]
-        if self._mode == (own if before is None else before):
-            return
-        what = f"runs with {self._mode.words}"
-        if before is not None:
-            what += f", with {before.words} before"
-        severity = Severity.INFO if self._mode == own else Severity.WARNING
-        self._tell_reason("LINK_MODE_CHANGED", severity, what, mode=str(self._mode))
+        self._news.up(action)
 
     def _on_link_resumed(self, action: LinkResumed, now_ns: int) -> None:
         """Same epoch: the data path goes on with all that was in flight."""
         link = action.link
-        before, self._width = self._width, link.width
         self.optics.set_lanes(link.rx_lanes, link.lane_map, link.inverted, now_ns)
         self.data.release(now_ns)
         self.channels.release()
         self._around.changed(self)
-        held_ms = round(action.held_ns / 1e6, 1)
-        if link.width != before:
-            severity = Severity.WARNING if link.degraded else Severity.INFO
-            what = f"goes on with {link.width} of {self.trainer.config.data_lanes} lanes"
-            self._tell_reason("LINK_WIDTH_CHANGED", severity, what, width_lanes=link.width)
-        else:
-            self._tell(
-                "LINK_RECOVERED", Severity.WARNING, f"recovered; data waited {held_ms:g} ms",
-                held_ms=held_ms,
-            )  # fmt: skip
+        self._news.resumed(action)
 
     def _on_link_down(self, action: LinkDown, now_ns: int) -> None:
         self.channels.link_down(now_ns)
@@ -569,90 +503,7 @@ class Port:
         self.optics.set_lanes(0, (), 0, now_ns)
         self.up_since_ns = 0
         self.downs += 1
-        severity = Severity.INFO if action.reason.code in QUIET else Severity.WARNING
-        self._tell_reason("LINK_DOWN", severity, "down")
-
-    def _tell_reason(
-        self, kind: str, severity: Severity, what: str, **detail: str | int | float
-    ) -> None:
-        """Why, where there is a reason, and what to do."""
-        reason = self.trainer.reason
-        if not reason.code:
-            self._tell(kind, severity, what, **detail)
-            return
-        message = f"{what}: {reason}"
-        detail["reason"] = reason.code.name
-        if reason.blamed.bit_count() > 1:
-            detail["lanes"] = ranges(reason.blamed)
-        if reason.lane is not None:
-            detail["lane"] = reason.lane
-        if reason.detail:
-            message += f" ({reason.detail})"
-        if action := reason.next_action(str(self.id), self.interface):
-            message += f"; {action.removeprefix('none: ')}"
-            detail["next_action"] = action
-        self._tell(kind, severity, message, **detail)
-
-    def _tell(
-        self, kind: str, severity: Severity, message: str, **detail: str | int | float
-    ) -> None:
-        self._around.tell(self, kind, severity, message, **detail)
-
-    # ---- showing itself ----
-
-    def write_rows(
-        self, row: np.void, lanes: NDArray[np.void], flags: NDArray[np.void] | None = None
-    ) -> None:
-        """Write this port's row, its lanes' rows and their flags', in place."""
-        trainer = self.trainer
-        reason, peer_reason, peer = trainer.reason, trainer.peer_reason, trainer.peer
-        row["state"] = trainer.state
-        row["phase"] = trainer.phase
-        row["admin_up"] = self.admin_up
-        row["reason"] = reason.code
-        row["reason_lane"] = -1 if reason.lane is None else reason.lane
-        row["reason_lanes"] = reason.blamed
-        row["peer_reason"] = peer_reason.code
-        row["peer_reason_lane"] = -1 if peer_reason.lane is None else peer_reason.lane
-        row["width"] = trainer.width
-        row["mode"] = trainer.mode.number + 1
-        row["epoch"] = trainer.epoch
-        row["peer_oe"] = -1 if peer is None else peer.oe
-        row["peer_card"] = b"" if peer is None else peer.card.encode()
-        row["peer_chassis"] = b"" if peer is None else peer.chassis.encode()
-        row["up_since_ns"] = self.up_since_ns
-        row["training_ns"] = trainer.training_ns
-        row["rtt_ns"] = self.data.rtt_ns or trainer.rtt_ns
-        row["trainings"] = self._earlier["trainings"] + trainer.trainings
-        row["training_failures"] = self._earlier["training_failures"] + trainer.failures
-        row["downs"] = self._earlier["downs"] + self.downs
-        row["equaliser_requests"] = (
-            self._earlier["equaliser_requests"] + trainer.lanes.equaliser.requests
-        )
-        for name in ("recoveries", "recovery_failures", "flaps", "flaps_damped", "fallbacks"):
-            row[name] = self._earlier[name] + getattr(trainer, name)
-        counters = self.counters
-        for name in COUNTER_FIELDS:
-            row[name] = getattr(counters, name)
-        row["in_flight_frames"] = self._in_flight_frames
-        row["credit_frames"] = counters.credit_frames + self.channels.gauge("credit_frames")
-        self.optics.write_rows(lanes)
-        self.optics.write_port(row)
-        if flags is not None:
-            self.optics.write_flags(flags)
-
-    def resume(
-        self, row: np.void, lanes: NDArray[np.void], flags: NDArray[np.void] | None = None
-    ) -> None:
-        """Go on from the counts and flags that an earlier life left in the tables."""
-        for name in COUNTER_FIELDS:
-            if name not in ("in_flight_frames", "credit_frames"):
-                setattr(self.counters, name, int(row[name]))
-        for name in OWN_FIELDS:
-            self._earlier[name] = int(row[name])
-        if LinkState.UP <= row["state"] <= LinkState.DEGRADED:
-            self._earlier["downs"] += 1  # that life's end took the link down
-        self.optics.resume(lanes, row, flags)
+        self._news.down(action)
 
     def close(self) -> None:
         self.transport.close()

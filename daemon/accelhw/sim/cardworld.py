@@ -274,7 +274,7 @@ class CardWorld:
         self.cards[0].memory.start(command, self.now_ns)
 
     def info(self, name: str) -> TransferInfo:
-        return self.cards[0].memory.info(name, self.now_ns)
+        return self.cards[0].memory.jobs.info(name, self.now_ns)
 
     def ended(self, name: str) -> bool:
         return bool(self.info(name).ended_ns)
