@@ -185,6 +185,9 @@ class MoverEnd:
         self._line.said.append(decoded)
         self._line.to_worker.append(decoded)
 
+    def answer(self, word: Word) -> None:
+        self.tell(word)
+
     def ask(self, word: Word) -> Lands | Nowhere | Taken:
         line = self._line
         self.tell(word)

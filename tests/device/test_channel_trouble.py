@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from accelhw.device import channelport
 from accelhw.device.channelwords import Arrived, Count, Landed, Left, Spent
+from accelhw.device.portcounters import GAUGES
 from accelhw.model.transfer import TransferKind, TransferState
 from accelhw.optics.strikes import Aim
 
@@ -163,7 +163,7 @@ def test_counters_agree_when_it_is_done_and_never_step_back(
         for card in (world.a, world.b):
             for n, port in enumerate(card.ports):
                 for name in type(port.counters).__dataclass_fields__:
-                    if name not in channelport.GAUGES:
+                    if name not in GAUGES:
                         value = getattr(port.counters, name)
                         assert value >= seen.get((card.name, n, name), 0)
                         seen[card.name, n, name] = value

@@ -84,12 +84,12 @@ class Keeper:
             self._host.transfers.powered_off()
 
     async def close(self) -> None:
-        """Detach, and power off what is ours."""
+        """Power off what is ours, and detach: the last counts are read then."""
+        if self._own is not None:
+            await self._own.power_off()
         if self._client is not None:
             client, self._client = self._client, None
             await self._host.detach(client, report=False)
-        if self._own is not None:
-            await self._own.power_off()
 
     async def _attach_patiently(self) -> DeviceClient:
         """A chassis may notice only now that its last driver was killed."""

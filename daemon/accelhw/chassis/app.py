@@ -135,8 +135,8 @@ class Chassis:
 
     async def stop(self) -> None:
         """Power off: nothing of ours stays."""
-        await self._server.stop()
         await self.supervisor.stop()
+        await self._server.stop()  # The driver reads the last counts when it sees us go.
         self._plugs.close_all()
         await asyncio.to_thread(self._fabric.remove)
         if self._rows is not None:

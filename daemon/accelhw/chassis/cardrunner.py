@@ -52,7 +52,7 @@ from accelhw.model.transfer import TransferError, TransferState
 
 BEAT_NS = 500_000_000  # of a card's ports: carriers
 BEATS_PER_SHOW = 2  # with nothing new, a card's rows are written at every second beat
-SHOW_NS = 20_000_000  # the shortest time between two writes of a card's rows
+SHOW_NS = 20_000_000  # the shortest time between two writes of a card's rows, or of its counts
 
 
 class CardRunner:
@@ -72,6 +72,7 @@ class CardRunner:
         self._watch_progress = watch_progress
         self._dirty = True
         self._shown_ns = 0
+        self._counted_ns = self._counted_bytes = 0
         self._show_armed = False
         self._beats = 0
         self._alarm = Soonest(self._loop, self._on_alarm)
@@ -104,6 +105,7 @@ class CardRunner:
             settle=self.settle,
         )
         self.card.memory.catch_up = shared.movers.catch_up
+        self.card.memory.transfers.show_counts = self.card.write_counts
         for window in start.windows:
             self.card.memory.windows.register(window)
         for fault in start.faults:
@@ -154,7 +156,12 @@ class CardRunner:
             way = memory.ready.pop()
             work = way.work if isinstance(way, ChannelPort) else self._by_data[id(way)].work
             self._loop.soon(work)
-        for event in memory.jobs.take_events():
+        events = memory.jobs.take_events()
+        # Whoever hears of an end will look; and a worker that is killed should leave what it did.
+        moved = memory.counters.moved_bytes != self._counted_bytes
+        if events or (moved and now_ns >= self._counted_ns + SHOW_NS):
+            self._show_counts(now_ns)
+        for event in events:
             self._voice.send(transfer_event(self.card.name, event.kind, event.transfer))
             self._voice.send(TransferProgress(event.transfer))
             self._dirty = True
@@ -185,6 +192,17 @@ class CardRunner:
         self._dirty = False
         self._shown_ns = now_ns
         self.card.write_rows()
+
+    def _show_counts(self, now_ns: int) -> None:
+        self._counted_ns, self._counted_bytes = now_ns, self.card.memory.counters.moved_bytes
+        self.card.write_counts()
+
+    def part(self, now_ns: int) -> None:
+        """The chassis is powered off: what the movers of this card counted is shown, too."""
+        for port in self.card.ports:
+            port.channels.link_down(now_ns)
+        self._shared.movers.catch_up(now_ns)
+        self.card.write_counts()
 
     def _beat(self, now_ns: int) -> None:
         self._loop.call_at(now_ns + BEAT_NS, self._beat)

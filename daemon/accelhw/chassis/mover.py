@@ -199,7 +199,7 @@ class Mover:
         self.loop.soon(self._speak)
 
     def answer(self, word: Word) -> None:
-        """At once: the worker waits."""
+        """At once: somebody waits for it."""
         self._channel.keep(word)
         self._flush(0)
 

@@ -88,6 +88,9 @@ class Worker:
     def run(self) -> None:
         """Until the chassis closes the control socket."""
         self._loop.run()
+        now_ns = monotonic_ns()
+        for runner in self._cards.values():
+            runner.part(now_ns)
 
     # ---- virtual channels ----
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import deque
 from typing import cast
 
-from accelhw.device.channelport import CUTS_AHEAD, FIELDS, GAUGES
+from accelhw.device.channelport import CUTS_AHEAD
 from accelhw.device.channelwords import (
     Arrived,
     AsksHearing,
@@ -23,6 +23,7 @@ from accelhw.device.channelwords import (
 )
 from accelhw.device.dataport import DataPort
 from accelhw.device.hbm import Hbm
+from accelhw.device.portcounters import FIELDS, GAUGES
 from accelhw.device.push import Cut, Push
 from accelhw.device.sink import Landing, Sink
 from accelhw.device.way import Way
@@ -199,6 +200,7 @@ class ChannelEngine:
 
     def cut_left(self, cut: Cut, now_ns: int) -> None:
         assert isinstance(cut, _FarCut)
+        self.tell_count()  # The transfer may be done before anything else is told.
         self._line.tell(Left(self._way, cut.number, cut.crc))
 
     def cut_arrived(self, cut: Cut, proved: bool, now_ns: int) -> None:
@@ -227,7 +229,9 @@ class ChannelEngine:
         assert isinstance(landing, _FarLanding)
         self._landings.remove(landing)
         self.tell_count()
-        self._line.tell(Landed(self._way, landing.number, landing.crc))
+        # Before its acknowledgement leaves: the far end may ask at once, by another way, whether
+        # all is here, and would send again what we did not tell of.
+        self._line.answer(Landed(self._way, landing.number, landing.crc))
 
     def memory_fault(self, landing: Landing, now_ns: int) -> None:
         assert isinstance(landing, _FarLanding)

@@ -33,7 +33,7 @@ from accelhw.device.channelwords import (
     Wants,
 )
 from accelhw.device.dataport import Engine
-from accelhw.device.portcounters import PortCounters
+from accelhw.device.portcounters import FIELDS, GAUGES, PortCounters
 from accelhw.device.push import Cut, Push
 from accelhw.device.sink import Landing, Sink
 from accelhw.device.way import BULK_BYTES
@@ -43,8 +43,6 @@ from accelhw.wire.frame import MalformedFrame
 from accelhw.wire.message import TransferMessage, decode_message, encode_message
 
 CUTS_AHEAD = 2  # chunks a mover may have: one that leaves, and the next
-FIELDS = tuple(PortCounters.__dataclass_fields__)
-GAUGES = frozenset({"in_flight_frames", "credit_frames"})
 # Exposure, lost words and flips by lane that real frames met; see `Strikes.take`.
 Met = Callable[[float, int, dict[int, int]], None]
 

@@ -207,5 +207,8 @@ class WorkerLine(Protocol):
     def tell(self, word: Word, *, later: bool = False) -> None:
         """`later`: it may wait for the next word, or the next count."""
 
+    def answer(self, word: Word) -> None:
+        """Tell it, and all that was told before, at once: before anything leaves by the link."""
+
     def ask(self, word: Word) -> Lands | Nowhere | Taken:
         """Tell it, and wait for its answer; other words that come meanwhile are obeyed."""

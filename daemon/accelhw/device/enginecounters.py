@@ -13,3 +13,7 @@ class EngineCounters:
     bus_written_bytes: int = 0
     transfers_done: int = 0
     transfers_failed: int = 0
+
+    @property
+    def moved_bytes(self) -> int:
+        return self.bus_read_bytes + self.bus_written_bytes

@@ -30,3 +30,8 @@ class PortCounters:
     tx_stalls: int = 0
     in_flight_frames: int = 0
     credit_frames: int = 0
+
+
+FIELDS = tuple(PortCounters.__dataclass_fields__)
+GAUGES = frozenset({"in_flight_frames", "credit_frames"})
+SUM_FIELDS = tuple(name for name in FIELDS if name not in GAUGES)

@@ -7,13 +7,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from accelhw.device.portcounters import PortCounters
+from accelhw.device.portcounters import SUM_FIELDS
 from accelhw.model.link import LinkState
 
 if TYPE_CHECKING:
     from accelhw.device.port import Port
 
-COUNTER_FIELDS = tuple(PortCounters.__dataclass_fields__)
 # What the port counts itself, beside its data path.
 OWN_FIELDS = (
     "trainings", "training_failures", "downs", "recoveries", "recovery_failures", "flaps",
@@ -59,24 +58,27 @@ class PortRows:
         )
         for name in ("recoveries", "recovery_failures", "flaps", "flaps_damped", "fallbacks"):
             row[name] = self._earlier[name] + getattr(trainer, name)
-        counters = port.counters
-        for name in COUNTER_FIELDS:
-            row[name] = getattr(counters, name)
-        row["in_flight_frames"] = port.in_flight_frames
-        row["credit_frames"] = counters.credit_frames + port.channels.gauge("credit_frames")
+        self.write_counts(row)
         port.optics.write_rows(lanes)
         port.optics.write_port(row)
         if flags is not None:
             port.optics.write_flags(flags)
+
+    def write_counts(self, row: np.void) -> None:
+        """Of frames, its own and those of its virtual channels."""
+        port, counters = self._port, self._port.counters
+        for name in SUM_FIELDS:
+            row[name] = getattr(counters, name)
+        row["in_flight_frames"] = port.in_flight_frames
+        row["credit_frames"] = counters.credit_frames + port.channels.gauge("credit_frames")
 
     def resume(
         self, row: np.void, lanes: NDArray[np.void], flags: NDArray[np.void] | None = None
     ) -> None:
         """Go on from the counts and flags that an earlier life left in the tables."""
         port = self._port
-        for name in COUNTER_FIELDS:
-            if name not in ("in_flight_frames", "credit_frames"):
-                setattr(port.counters, name, int(row[name]))
+        for name in SUM_FIELDS:
+            setattr(port.counters, name, int(row[name]))
         for name in OWN_FIELDS:
             self._earlier[name] = int(row[name])
         if LinkState.UP <= row["state"] <= LinkState.DEGRADED:

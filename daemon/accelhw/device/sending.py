@@ -168,6 +168,7 @@ class Sending:
             return
         push.finish_port = port
         push.news.clear()
+        self._transfers.show_counts()
         self._peers.say(port, Finish(push.transfer_id, push.crc))
 
     def scan(self) -> None:

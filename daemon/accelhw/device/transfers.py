@@ -35,6 +35,10 @@ def deadline_ms(part: Push | Sink) -> int:
     return min(part.deadline_ns // 1_000_000, 0xFFFFFFFF)
 
 
+def _shown_by_itself() -> None:
+    pass
+
+
 class Transfers:
     """A transfer has a Push, a Sink or a LocalCopy here for as long as it is under way."""
 
@@ -49,6 +53,8 @@ class Transfers:
         self.sinks: dict[str, Sink] = {}
         self.locals: OrderedDict[str, LocalCopy] = OrderedDict()
         self.ended: OrderedDict[str, Done | End] = OrderedDict()  # of far cards, by transfer id
+        # Have what was counted seen by all: before another card is told what it is to rely on.
+        self.show_counts: Callable[[], None] = _shown_by_itself
         self._peers = peers
         self._wall_ns = wall_ns
 
