@@ -106,7 +106,9 @@ def test_a_worker_whose_mover_dies_begins_anew_and_the_copy_goes_on(
     for kind in ("WORKER_DIED", "FELL_OFF_BUS", "TRANSFER_DONE"):
         assert kinds.count(kind) == 1
     assert kinds.count("CARD_READY") == 3
-    assert "a mover of this worker is gone" in (rack.folder / "log").read_text()
+    (died,) = rack.client.events.list(kinds=["WORKER_DIED"])
+    assert "gave up: its mover on CPU" in died.message
+    assert died.message.endswith("was ended by SIGKILL")
 
 
 def test_movers_end_with_their_worker_and_with_their_chassis(make_rack: MakeRack) -> None:

@@ -114,6 +114,12 @@ class WorkerReady(Message, frozen=True):
     """The cards answer: rows are filled, ports run."""
 
 
+class GivesUp(Message, frozen=True):
+    """The worker's last word, if it has one: it ends now, because `why`."""
+
+    why: str
+
+
 class SocketsWanted(Message, frozen=True):
     """For a port's virtual channels, 1 and up. They come over `sockets_fd` with the port's name as
     bytes; none of them means that it cannot be."""
@@ -140,7 +146,7 @@ ToWorker = (
 )  # fmt: skip
 FromWorker = (
     WorkerReady | WorkerEvent | Completion | TransferProgress | TrainingProgress | FaultChanged
-    | DiagProgress | SocketsWanted
+    | DiagProgress | SocketsWanted | GivesUp
 )  # fmt: skip
 
 _to_worker = msgspec.msgpack.Decoder(ToWorker)

@@ -9,12 +9,14 @@ import sys
 import traceback
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from time import monotonic, sleep
 from zlib import crc32
 
 import msgspec
 
 from accelhw.chassis.loop import Loop
 from accelhw.chassis.mover import become_mover
+from accelhw.chassis.process import how_it_ended
 from accelhw.device.channelport import ChannelPort
 from accelhw.device.channelwords import FromMover, Gone, Plug, Word
 from accelhw.device.hbm import Hbm
@@ -25,6 +27,8 @@ from accelhw.wire.frame import CHANNELS_MAX
 _from_mover = msgspec.msgpack.Decoder(FromMover)
 
 ANSWER_MS = 20_000  # a mover answers between two frames, as soon as it gets the CPU
+DYING_S = 1.0  # a process whose sockets are closed has ended, or is about to
+LOOK_S = 0.01
 
 Settle = Callable[[int], None]
 
@@ -131,6 +135,7 @@ class Movers:
         self._want_sockets = want_sockets
         self._memories: dict[str, Hbm] = {}
         self._movers: dict[int, _Mover] = {}  # by CPU
+        self._pids: dict[int, int] = {}  # of movers that live, with their CPU
         self._ways: dict[int, tuple[ChannelPort, Port, Settle]] = {}
 
     @property
@@ -182,12 +187,26 @@ class Movers:
         for mover in self._movers.values():
             mover.catch_up(now_ns)
 
+    def how_one_ended(self) -> str:
+        """For people, after ChannelClosed; "" if all live."""
+        deadline_s = monotonic() + DYING_S
+        while True:
+            for pid, cpu in self._pids.items():
+                ended, status = os.waitpid(pid, os.WNOHANG)
+                if ended:
+                    how = how_it_ended(os.waitstatus_to_exitcode(status))
+                    return f"its mover on CPU {cpu} {how}"
+            if monotonic() > deadline_s:
+                return ""
+            sleep(LOOK_S)
+
     def _mover(self, cpu: int) -> _Mover:
         mover = self._movers.get(cpu)
         if mover is None:
             mover = _Mover(self._loop, self._hear, self._settle)
             worker_pid = os.getpid()
-            if os.fork() == 0:
+            pid = os.fork()
+            if pid == 0:
                 status = 1
                 try:
                     status = become_mover(
@@ -198,6 +217,7 @@ class Movers:
                 finally:
                     os._exit(status)
             mover.begin()
+            self._pids[pid] = cpu
             self._movers[cpu] = mover
         return mover
 

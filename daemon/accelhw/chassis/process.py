@@ -63,3 +63,13 @@ def work_in_long_strokes(slice_ns: int) -> None:
     if number is not None:  # An older kernel takes the call, and no notice of the slice.
         wish = SCHED_ATTR.pack(SCHED_ATTR.size, os.SCHED_BATCH, 0, 0, 0, slice_ns, 0, 0)
         ctypes.CDLL(None).syscall(number, 0, wish, 0)
+
+
+def how_it_ended(status: int) -> str:
+    """A process, by its exit status; below 0 a signal's number."""
+    if status >= 0:
+        return f"ended with status {status}"
+    try:
+        return f"was ended by {signal.Signals(-status).name}"
+    except ValueError:
+        return f"was ended by signal {-status}"

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
-import signal
 import socket
 import sys
 from collections.abc import Callable, Sequence
@@ -14,7 +13,14 @@ from typing import Protocol
 
 import structlog
 
-from accelhw.chassis.control import FromWorker, WorkerReady, WorkerStart, decode_from_worker
+from accelhw.chassis.control import (
+    FromWorker,
+    GivesUp,
+    WorkerReady,
+    WorkerStart,
+    decode_from_worker,
+)
+from accelhw.chassis.process import how_it_ended
 from accelhw.interface.channel import Channel, ChannelClosed, MalformedMessage
 from accelhw.interface.messages import Message
 
@@ -147,12 +153,15 @@ class Supervisor:
         assert worker.process is not None
         assert worker.channel is not None
         channel, process = worker.channel, worker.process
-        fault = ""
+        fault = last_word = ""
         try:
             while True:
                 message = await channel.receive()
                 if isinstance(message, WorkerReady):
                     worker.ready.set()
+                elif isinstance(message, GivesUp):
+                    last_word = f"gave up: {message.why}"
+                    continue
                 self._keeper.worker_said(worker.index, message)
         except ChannelClosed:
             pass
@@ -171,7 +180,7 @@ class Supervisor:
             _kill(process)
             status = await process.wait()
         worker.process = None
-        return fault or _how(status)
+        return fault or last_word or how_it_ended(status)
 
     async def _spawn(self, worker: _Worker) -> None:
         life = worker.life + 1
@@ -218,12 +227,3 @@ def _kill(process: asyncio.subprocess.Process | None) -> None:
     if process is not None:
         with contextlib.suppress(ProcessLookupError):
             process.kill()
-
-
-def _how(status: int) -> str:
-    if status >= 0:
-        return f"ended with status {status}"
-    try:
-        return f"was ended by {signal.Signals(-status).name}"
-    except ValueError:
-        return f"was ended by signal {-status}"

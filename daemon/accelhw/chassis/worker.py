@@ -13,6 +13,7 @@ from time import monotonic_ns, time_ns
 from accelhw.chassis.cardrunner import CardRunner
 from accelhw.chassis.control import (
     NO_FD,
+    GivesUp,
     SocketsWanted,
     ToWorker,
     WorkerReady,
@@ -91,6 +92,13 @@ class Worker:
         now_ns = monotonic_ns()
         for runner in self._cards.values():
             runner.part(now_ns)
+
+    def give_up(self, closed: ChannelClosed) -> None:
+        """A mover is gone: what it had of channels and chunks went with it. A new life has all."""
+        for runner in self._cards.values():
+            runner.card.write_counts()
+        self._voice.send(GivesUp(self._movers.how_one_ended() or str(closed)))
+        self._voice.flush()
 
     # ---- virtual channels ----
 
@@ -217,9 +225,7 @@ def main() -> int:
     try:
         worker.run()
     except ChannelClosed as closed:
-        print(
-            f"a mover of this worker is gone ({closed}); so it ends, to begin anew", file=sys.stderr
-        )
+        worker.give_up(closed)
         return 1
     return 0
 
