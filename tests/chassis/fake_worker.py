@@ -55,18 +55,25 @@ def main() -> None:
     channel = worker_channel(int(sys.argv[1]))
     try:
         while True:
-            ready, _, _ = select.select(
-                [channel, *SOCKETS], [channel] if channel.wants_write else [], []
-            )
+            ready = readable(channel)
             channel.flush()
-            if SOCKETS and SOCKETS[0] in ready:
+            if SOCKETS and SOCKETS[0].fileno() in ready:
                 take_sockets(channel)
-            if channel not in ready:
+            if channel.fileno() not in ready:
                 continue
             for message in channel.receive():
                 handle(channel, message)
     except ChannelClosed:
         return
+
+
+def readable(channel) -> set[int]:
+    """What can be read, once anything can be done. Descriptors may be too large for select()."""
+    poll = select.poll()
+    poll.register(channel.fileno(), select.POLLIN | (select.POLLOUT if channel.wants_write else 0))
+    for each in SOCKETS:
+        poll.register(each.fileno(), select.POLLIN)
+    return {fd for fd, happened in poll.poll() if happened & ~select.POLLOUT}
 
 
 def take_sockets(channel) -> None:
