@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -169,6 +170,13 @@ async def test_an_unknown_test_is_not_found(daemon: Daemon) -> None:
         assert (refused.status, refused.reason) == ("NOT_FOUND", "DIAG_NOT_FOUND")
     refused = await refusal(daemon.diags.StartDiag(diag_pb2.StartDiagRequest(link=LINK)))
     assert refused.reason == "TEST_INVALID"
+
+
+async def test_a_test_takes_a_day_at_most(hardware: FakeHardware, daemon: Daemon) -> None:
+    refused = await refusal(start(daemon, duration=timedelta(days=2)))
+    assert (refused.status, refused.reason) == ("INVALID_ARGUMENT", "TEST_INVALID")
+    assert refused.message == "a test of 172800 s; use more than 0 and at most a day"
+    assert not given(hardware, StartDiag)
 
 
 async def test_old_results_are_forgotten(hardware: FakeHardware, daemon: Daemon) -> None:
