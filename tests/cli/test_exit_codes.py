@@ -121,7 +121,7 @@ def test_json_gets_the_error_as_an_object_too(accelctl: Accelctl) -> None:
         (f"fault inject bent_fibre --on card0/oe0 --ramp {10**400}d", "use at most 36500d"),
         ("--timeout 99999999999d link list", "--timeout: '99999999999d' is too long; use at most"),
         ("link list --watch=99999999999d", "--watch: '99999999999d' is too long; use at most"),
-        ("link up card0/oe0 --wait 99999999999d", "--wait: '99999999999d' is too long"),
+        ("link up card7/oe0 --wait 99999999999d", "--wait: '99999999999d' is too long"),
         ("diag run prbs --on card0/oe0 --for 99999999999d", "--for: '99999999999d' is too long"),
         ("cp card0:weights card1:x --link-deadline 99999999999d", "is too long; use at most"),
         ("link prbs card0/oe0 --lanes 0-9999", "names no lanes; use 0,3 or 4-7"),

@@ -17,7 +17,7 @@ from accelhw.interface.messages import (
     StartDiag,
     TrainPort,
 )
-from accelhw.model.diag import DiagKind, DiagState, Verdict
+from accelhw.model.diag import DURATION_S_MAX, DiagKind, DiagState, Verdict
 
 from ..conftest import Daemon, refusal, until
 from ..fake_hardware import FakeHardware
@@ -122,6 +122,13 @@ async def test_the_far_loop_brings_its_reflector(hardware: FakeHardware, daemon:
     await until(lambda: given(hardware, CancelDiag) and given(hardware, TrainPort))
     assert given(hardware, CancelDiag)[0].diag_id == reflector.diag_id
     assert given(hardware, TrainPort)[0].card == "card0"
+
+
+async def test_a_far_loop_may_take_as_long_as_any_test(
+    hardware: FakeHardware, daemon: Daemon
+) -> None:
+    await start(daemon, "LOOPBACK_FAR", duration=timedelta(days=1))
+    assert max(one.duration_s for one in given(hardware, StartDiag)) <= DURATION_S_MAX
 
 
 async def test_a_refused_far_loop_leaves_no_reflector(
