@@ -19,6 +19,7 @@ from accel.address import (
     short,
     transfer_name,
 )
+from accel.span import LONGEST, LONGEST_S
 from accelctl import render
 
 if TYPE_CHECKING:
@@ -30,8 +31,13 @@ _SIZE = re.compile(r"([0-9]+|0x[0-9a-f]+)\s*([kmgt]?)(i?b)?", re.IGNORECASE)
 _SHIFT = {"": 0, "k": 10, "m": 20, "g": 30, "t": 40}
 _DURATION = re.compile(r"([0-9]+(?:\.[0-9]+)?)(ms|s|m|h|d|)")
 _SECONDS = {"": 1.0, "s": 1.0, "ms": 0.001, "m": 60.0, "h": 3600.0, "d": 86400.0}
+_LINE = re.compile(r"[0-9]{1,5}")
 _COUNT = re.compile(r"[0-9]+|0x[0-9a-f]+", re.IGNORECASE)
 NUMBER_MAX = 2**63 - 1  # what the API's fields and this machine's counters hold
+SEED_MAX = 2**64 - 1
+DIGITS_MAX = 100  # beyond, a number is larger than any that is taken here
+TOO_MUCH = 2**256
+LANE_MAX = 999  # as in an address: no engine has more
 COMPLETION_TIMEOUT_S = 0.5
 
 
@@ -187,7 +193,9 @@ class TransferName(_ParamType):
 
 
 def _whole(digits: str) -> int:
-    """Decimal or 0x; unlike int(..., 0) it takes leading zeros."""
+    """Decimal or 0x; unlike int(..., 0) it takes leading zeros, and any number of digits."""
+    if len(digits) > DIGITS_MAX:
+        return TOO_MUCH
     return int(digits, 16 if digits[:2].lower() == "0x" else 10)
 
 
@@ -209,16 +217,19 @@ class Size(_ParamType):
 
 
 class Count(_ParamType):
-    """A whole number: 5, 0xa5."""
+    """A whole number: 5, 0xa5. `what` it is goes into the sentence of a refusal."""
 
-    name = "count"
+    def __init__(self, name: str = "count", what: str = "number", most: int = NUMBER_MAX) -> None:
+        self.name = name
+        self._what = what
+        self._most = most
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
         if isinstance(value, int):
             return value
         number = _whole(value.strip()) if _COUNT.fullmatch(value.strip()) else -1
-        if not 0 <= number <= NUMBER_MAX:
-            self.fail(f"{value!r} is not a number from 0 to {NUMBER_MAX}", param, ctx)
+        if not 0 <= number <= self._most:
+            self.fail(f"{value!r} is not a {self._what} from 0 to {self._most}", param, ctx)
         return number
 
 
@@ -263,6 +274,8 @@ class Duration(_ParamType):
                 else ""
             )
             self.fail(f"{value!r} is not a time; use 2, 0.5, 500ms or 1m{hint}", param, ctx)
+        if seconds > LONGEST_S:
+            self.fail(f"{value!r} is too long; use at most {LONGEST}", param, ctx)
         return seconds
 
     @staticmethod
@@ -281,7 +294,7 @@ class Swap(_ParamType):
         if isinstance(value, tuple):
             return value
         channel, equals, line = value.partition("=")
-        if not (equals and channel.isdecimal() and line.isdecimal()):
+        if not (equals and _LINE.fullmatch(channel) and _LINE.fullmatch(line)):
             self.fail(f"{value!r} is not CHANNEL=LINE; use 3=12", param, ctx)
         return int(channel), int(line)
 
@@ -301,18 +314,19 @@ class Moment(_ParamType):
             return datetime.fromtimestamp(max(render.now_s() - seconds, 0.0), UTC)
         try:
             moment = datetime.fromisoformat(str(value))
-            moment.timestamp()
+            return moment.astimezone(UTC)  # Without an offset it is this host's.
         except (ValueError, OverflowError):
             self.fail(
                 f"{value!r} is not a time; use 10m, 2h, 3d or 2026-09-21T14:13:20Z", param, ctx
             )
-        return moment.astimezone(UTC)  # Without an offset it is this host's.
 
 
 SIZE = Size()
 SIZES = Listed(SIZE)
 CARDS = Listed(CARD)
 COUNT = Count()
+LANE_NUMBER = Count("number", "lane number", LANE_MAX)
+SEED = Count("number", "seed", SEED_MAX)
 TRANSFER = TransferName()
 DURATION = Duration()
 SWAP = Swap()

@@ -302,10 +302,21 @@ def optional(message: Any, field: str, form: Callable[[Any], str]) -> str:
     return form(getattr(message, field)) if message.HasField(field) else ""
 
 
-def local_time(timestamp: Any, *, date: bool = True) -> str:
+def local_time(timestamp: Any) -> str:
     """A Timestamp on the wall clock of whoever looks."""
-    moment = datetime.fromtimestamp(timestamp.seconds + timestamp.nanos / 1e9)
-    return moment.strftime("%Y-%m-%d %H:%M:%S" if date else "%H:%M:%S")
+    return _local(timestamp).strftime("%Y-%m-%d %H:%M:%S")
+
+
+def near_time(timestamp: Any) -> str:
+    """As `local_time`, without the date where that is today's."""
+    moment = _local(timestamp)
+    if moment.date() == datetime.fromtimestamp(now_s()).date():
+        return moment.strftime("%H:%M:%S")
+    return local_time(timestamp)
+
+
+def _local(timestamp: Any) -> datetime:
+    return datetime.fromtimestamp(timestamp.seconds + timestamp.nanos / 1e9)
 
 
 def now_s() -> float:

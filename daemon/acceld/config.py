@@ -9,7 +9,7 @@ from pathlib import Path
 from acceld import paths
 from acceld.errors import EXIT_DENIED, EXIT_USAGE, StartFailure
 from accelhw.model.config import Config, TransportKind
-from accelhw.model.configfile import load, render
+from accelhw.model.configfile import CARDS_MAX, load, render
 from accelhw.model.fleet import MISFITS, SHAPES, make_fleet, to_toml
 from accelhw.model.profile import load_profile, profile_names
 
@@ -76,6 +76,8 @@ def rack_text(
             raise StartFailure(f"--{word} {value!r}: there is {', '.join(known)}", EXIT_USAGE)
     if cards < 1:
         raise StartFailure("--cards: a rack has at least one", EXIT_USAGE)
+    if cards > CARDS_MAX:
+        raise StartFailure(f"--cards: at most {CARDS_MAX} fit into one chassis", EXIT_USAGE)
     kind = load_profile(profile)
     if misfit := MISFITS[shape](cards, kind):
         raise StartFailure("--{}: {}; {}".format(*misfit), EXIT_USAGE)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from accel import span
 from accel.address import PortAddress, diag_name
 from accel.plain import word
 from accel.v1 import diag_pb2, diag_pb2_grpc
@@ -62,7 +63,7 @@ class Diags:
             force=force,
         )
         if duration_s is not None:
-            request.duration.FromNanoseconds(int(duration_s * 1e9))
+            span.put(request.duration, duration_s)
         answer: diag_pb2.Diag = self._wire.call(self._stub.StartDiag, request)
         return answer
 

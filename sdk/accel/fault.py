@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from accel import span
 from accel.address import CardAddress, fault_name, subject_name
 from accel.v1 import fault_pb2, fault_pb2_grpc
 from accel.wire import Wire
@@ -65,9 +66,9 @@ class Faults:
         if shape:
             request.shape = getattr(fault_pb2, f"FAULT_SHAPE_{shape.upper()}")
         if duration_s is not None:
-            request.duration.FromNanoseconds(round(duration_s * 1e9))
+            span.put(request.duration, duration_s)
         if ramp_s is not None:
-            request.ramp.FromNanoseconds(round(ramp_s * 1e9))
+            span.put(request.ramp, ramp_s)
         answer: fault_pb2.Fault = self._wire.call(self._stub.InjectFault, request)
         return answer
 

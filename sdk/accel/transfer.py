@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from accel import span
 from accel.address import RegionAddress, short, transfer_name
 from accel.errors import AccelError, Cancelled, NotFound, TransferFailed, Unreachable
 from accel.plain import word
@@ -61,9 +62,9 @@ class Transfers:
         if pull:
             request.kind = transfer_pb2.TRANSFER_KIND_READ
         if link_deadline_s is not None:
-            request.link_deadline.FromNanoseconds(int(link_deadline_s * 1e9))
+            span.put(request.link_deadline, link_deadline_s)
         if wait_s > 0:
-            request.wait.FromNanoseconds(int(wait_s * 1e9))
+            span.put(request.wait, wait_s)
         request.request_id = request_id
         answer: transfer_pb2.Transfer = self._wire.call(self._stub.CreateTransfer, request)
         return answer

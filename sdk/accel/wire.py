@@ -11,11 +11,13 @@ from contextlib import contextmanager
 from typing import Any
 
 from accel.errors import AccelError, Denied, TimedOut, Unreachable, from_rpc
+from accel.span import LONGEST_S
 
 PAGE_SIZE = 500
 RECONNECT_FIRST_S = 0.05
 RECONNECT_LAST_S = 1.0
 CLOSE_S = 1.0
+BACKOFF_MS_MAX = 2**31 - 1  # an option of grpc is a C int; 24 days
 CONNECT_SLACK_S = 1.0  # a call gives up before its connection does
 KNOCKS_S = (0.05, 0.2, 0.5)  # pauses before a daemon that is there is asked again
 
@@ -27,7 +29,7 @@ class Wire:
         import grpc
 
         self.path = path
-        self.timeout_s = timeout_s
+        self.timeout_s = timeout_s = min(timeout_s, LONGEST_S)
         self.monotonic: Callable[[], float] = time.monotonic
         self.sleep: Callable[[float], None] = time.sleep
         self.rpc_error = grpc.RpcError
@@ -39,7 +41,7 @@ class Wire:
                 ("grpc.max_send_message_length", -1),
                 ("grpc.initial_reconnect_backoff_ms", 50),
                 # Also how long a connection may take, 0.1 s else: a busy daemon is no lost one.
-                ("grpc.min_reconnect_backoff_ms", int(1000 * (timeout_s + CONNECT_SLACK_S))),
+                ("grpc.min_reconnect_backoff_ms", _backoff_ms(timeout_s)),
                 ("grpc.max_reconnect_backoff_ms", 1000),
                 # Two clients of one process must not share the fate of one connection.
                 ("grpc.use_local_subchannel_pool", 1),
@@ -58,7 +60,7 @@ class Wire:
 
     def call(self, method: Any, request: Any, timeout_s: float | None = None) -> Any:
         """One unary call."""
-        limit_s = self.timeout_s if timeout_s is None else timeout_s
+        limit_s = self.timeout_s if timeout_s is None else min(timeout_s, LONGEST_S)
         with self.translated(limit_s):
             for pause_s in KNOCKS_S:
                 try:
@@ -149,6 +151,10 @@ class Wire:
                 metadata=metadata,
             )
         return None
+
+
+def _backoff_ms(timeout_s: float) -> int:
+    return min(int(1000 * (timeout_s + CONNECT_SLACK_S)), BACKOFF_MS_MAX)
 
 
 def _owner(path: str) -> str:

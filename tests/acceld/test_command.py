@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from accel.v1 import host_pb2, memory_pb2
-from acceld import paths, sockets
+from acceld import config, paths, sockets
 from acceld.config import Options, Settings, decide, metrics_address
 from acceld.errors import StartFailure
 from acceld.host import own_chassis
@@ -101,7 +101,7 @@ def test_a_rack_that_is_made_up_is_a_good_one(words: str, counts: str, tmp_path:
         ("--transport netdev", "--transport 'netdev': there is veth, tap, memory"),
         ("--cards 3", "--cards: 3 do not make pairs; use 4"),
         ("--cards 9 --shape mesh", "--cards: 9 cannot all meet: oio has 4 engines"),
-        ("--cards 130", "130 cards; at most 128 fit into one chassis"),
+        ("--cards 129", "--cards: at most 128 fit into one chassis"),
         ("--mtu 100", "mtu"),
         ("--cards 0 --shape ring", "--cards: a rack has at least one"),
     ],
@@ -110,6 +110,12 @@ def test_a_rack_that_cannot_be_is_refused_in_one_line(words: str, says: str) -> 
     done = acceld("make-config", *words.split())
     assert (done.returncode, done.stdout, len(done.stderr.splitlines())) == (2, "", 1)
     assert says in done.stderr
+
+
+def test_a_rack_that_no_chassis_takes_is_not_made_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delattr(config, "make_fleet")
+    with pytest.raises(StartFailure, match="at most 128 fit into one chassis"):
+        config.rack_text(100_000, "oio", "pairs", "veth", 9000, 10.0)
 
 
 def test_a_configuration_that_is_not_there(tmp_path: Path) -> None:

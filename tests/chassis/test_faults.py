@@ -189,6 +189,8 @@ async def test_what_cannot_be_is_refused_before_a_worker_hears_of_it(tmp_path: P
             assert await driver.inject(*how) == error
         assert await driver.inject("x", "bent_fibre", scale=-1.0) == "BAD_FAULT"
         assert await driver.inject("x", "hbm_dbe", "card0", address=1 << 60) == "OUT_OF_RANGE"
+        assert await driver.inject("x", "dirty_connector_mild", address=16) == "BAD_FAULT"
+        assert await driver.inject("x", "dirty_connector_mild", duration_s=1e12) == "BAD_FAULT"
         command = InjectFault(0, "x", "bent_fiber", "card0/oe0")
         detail = (await driver.client.command(command)).detail
         assert detail == "there is no fault 'bent_fiber'; did you mean bent_fibre?"

@@ -14,6 +14,7 @@ from accelctl import render
 from accelctl.session import FORMATS
 
 from .conftest import Accelctl
+from .fake_canned import EPOCH_S
 from .fake_server import FakeDaemon
 from .fake_state import State
 
@@ -341,3 +342,16 @@ def test_long_names_of_regions_are_cut_to_the_terminal(terminal: Accelctl, state
         end.region += "-of-a-name-that-is-long"
     lines = terminal("transfer", "list").out.splitlines()
     assert max(map(len, lines)) <= 80
+
+
+def test_a_time_of_another_day_has_its_date(
+    accelctl: Accelctl, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = accelctl("fault", "inject", "bent_fibre", "--on", "card0/oe0", "--for", "1d")
+    assert "until 2026-09-22 1" in made.out
+    today, tomorrow = "2026-09-21", "2026-09-22"
+    listed = accelctl("fault", "list").out
+    assert (today in listed, tomorrow in listed) == (False, True)
+    monkeypatch.setattr(render, "now_s", lambda: EPOCH_S + 86_400.0)
+    for line in (("fault", "list"), ("event", "follow", "--after", "0"), ()):
+        assert today in accelctl(*line).out

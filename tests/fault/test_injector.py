@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from accelhw.fault.catalogue import CATALOGUE
 from accelhw.fault.injector import ActiveFault, Injector
 from accelhw.fault.kinds import FaultKind
-from accelhw.fault.request import FaultRefused, FaultRequest
+from accelhw.fault.request import FaultRefused, FaultRequest, check_address
 from accelhw.model.profile import Profile, load_profile, profile_names
 
 PROFILE = load_profile("dr8")
@@ -161,7 +161,11 @@ def test_clearing_in_any_order_leaves_exactly_nothing(
         ("bent_fibre", "card0/oe0", {"scale": float("nan")}, "BAD_FAULT", "above 0"),
         ("bent_fibre", "card0/oe0", {"scale": 50.0}, "BAD_FAULT", "it goes from 0 to 100"),
         ("laser_ageing", "card0/oe0", {"scale": 9.0}, "BAD_FAULT", "laser_wear_ratio"),
-        ("bent_fibre", "card0/oe0", {"duration_s": -1.0}, "BAD_FAULT", "no duration"),
+        ("bent_fibre", "card0/oe0", {"duration_s": -1.0}, "BAD_FAULT", "a time above 0"),
+        ("bent_fibre", "card0/oe0", {"duration_s": 1e12}, "BAD_FAULT", "at most 36500d"),
+        ("bent_fibre", "card0/oe0", {"duration_s": float("nan")}, "BAD_FAULT", "at most 36500d"),
+        ("bent_fibre", "card0/oe0", {"ramp_s": 1e300}, "BAD_FAULT", "a ramp of 1e+300 s; use"),
+        ("bent_fibre", "card0/oe0", {"ramp_s": float("inf")}, "BAD_FAULT", "at most 36500d"),
         ("bent_fibre", "card0/oe0", {"shape": "wave"}, "BAD_FAULT", "use one of step"),
         ("bent_fibre", "card0/oe0", {"target_ber": 0.7}, "BAD_FAULT", "between 0 and 0.5"),
         ("laser_fail", "card0/oe0", {"target_ber": 1e-5}, "BAD_FAULT", "these do: bent_fibre"),
@@ -178,6 +182,16 @@ def test_what_cannot_be_is_refused(
         fault(kind, subject, **how)  # type: ignore[arg-type]
     assert refused.value.code == code
     assert says in refused.value.detail
+
+
+def test_only_what_befalls_rows_of_hbm_has_an_address() -> None:
+    check_address(CATALOGUE["bent_fibre"], None)
+    check_address(CATALOGUE["hbm_dbe"], 0x1000)
+    with pytest.raises(FaultRefused) as refused:
+        check_address(CATALOGUE["bent_fibre"], 0x1000)
+    assert refused.value.code == "BAD_FAULT"
+    assert "bent_fibre strikes no row of HBM, so it has no address" in refused.value.detail
+    assert "hbm_dbe" in refused.value.detail
 
 
 @pytest.mark.parametrize("kind", CATALOGUE.values(), ids=lambda k: k.id)

@@ -74,3 +74,20 @@ def test_every_key_of_any_document_has_a_line(document):
     lines = key_lines(text)
     count = text.count("\n") + 1
     assert all(1 <= lines[path] <= count for path in paths(tomllib.loads(text)))
+
+
+def test_a_long_text_is_counted_once():
+    counted = 0
+
+    class Text(str):
+        def __add__(self, more):
+            return Text(str(self) + more)
+
+        def count(self, what, start, end):
+            nonlocal counted
+            counted += end - start
+            return super().count(what, start, end)
+
+    text = '[[card]]\nname = "card"\n' * 100
+    assert key_lines(Text(text))["card", 99, "name"] == 200
+    assert counted <= len(text)

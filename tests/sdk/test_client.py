@@ -20,8 +20,10 @@ from accel import (
     Unreachable,
     WrongState,
     default_socket,
+    span,
 )
 from accel.plain import word
+from accelhw.model import span as daemons
 
 from ..cli.fake_canned import MIB
 from ..cli.fake_server import FakeDaemon
@@ -295,3 +297,24 @@ def test_a_system_daemon_that_is_not_for_us_does_not_hide_our_own(
     own.parent.mkdir()
     own.touch()
     assert default_socket() == str(own)
+
+
+def test_a_span_that_the_api_does_not_take_is_refused_here(
+    client: Client, daemon: FakeDaemon
+) -> None:
+    assert (span.LONGEST, span.LONGEST_S) == (daemons.LONGEST, daemons.LONGEST_S)
+    active = len(list(client.faults.list()))
+    for seconds in (1e12, 1e300, float("inf"), float("nan")):
+        with pytest.raises(InvalidRequest, match="use at most 36500d"):
+            client.faults.inject("bent_fibre", "card0/oe0", duration_s=seconds)
+        with pytest.raises(InvalidRequest, match="use at most 36500d"):
+            client.diags.start("card0/oe0", "PRBS", duration_s=seconds)
+        with pytest.raises(InvalidRequest, match="use at most 36500d"):
+            client.transfers.create("card0:weights", "card1:x", link_deadline_s=seconds)
+    assert len(list(client.faults.list())) == active
+
+
+@pytest.mark.parametrize("timeout_s", [86_400.0 * 30, 1e12, float("inf")])
+def test_a_client_may_be_as_patient_as_it_likes(daemon: FakeDaemon, timeout_s: float) -> None:
+    with Client(daemon.socket, timeout_s=timeout_s) as client:
+        assert list(client.cards.list())

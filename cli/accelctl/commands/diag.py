@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import rich_click as click
@@ -14,6 +15,7 @@ from accelctl.render import Column
 from accelctl.session import Session
 from accelctl.view import View
 
+_LANE = re.compile(r"[0-9]{1,3}")  # as in an address: no engine has more
 KINDS = ("prbs", "ber", "margin", "eye", "loopback", "reflect", "fec")
 LOOPS = ("near", "far")
 PATTERNS = (
@@ -74,7 +76,7 @@ class Lanes(click.ParamType):  # type: ignore[type-arg]
         found: set[int] = set()
         for part in value.split(","):
             first, dash, last = part.partition("-")
-            if not first.isdecimal() or (dash and not last.isdecimal()):
+            if not _LANE.fullmatch(first) or (dash and not _LANE.fullmatch(last)):
                 self.fail(f"{value!r} names no lanes; use 0,3 or 4-7", param, ctx)
             found.update(range(int(first), int(last or first) + 1))
         return tuple(sorted(found))

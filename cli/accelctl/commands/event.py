@@ -160,7 +160,7 @@ def _line(view: View, event: Any, first: bool) -> str:
             return f"{event.revision}\n"
     kind = render.paint(event.kind.ljust(KIND_WIDTH), severity(event).style, session.colored)
     subject = render.clean(event.subject).ljust(SUBJECT_WIDTH)
-    when = render.local_time(event.time, date=False)
+    when = render.near_time(event.time)
     times = f" ({event.count} times)" if event.count > 1 else ""
     return f"{when}  {subject}  {kind}  {render.clean(event.message)}{times}\n"
 

@@ -14,6 +14,8 @@ from accelctl.params import (
     CARD,
     COMPLETION_TIMEOUT_S,
     DURATION,
+    LANE_NUMBER,
+    SEED,
     SIZE,
     Address,
     completions,
@@ -104,7 +106,7 @@ def lanes_text(fault: Any) -> str:
 
 
 def until(fault: Any) -> str:
-    return render.local_time(fault.end_time, date=False) if fault.HasField("end_time") else ""
+    return render.near_time(fault.end_time) if fault.HasField("end_time") else ""
 
 
 COLUMNS = (
@@ -113,7 +115,7 @@ COLUMNS = (
     Column("ON", lambda f: short(f.subject)),
     Column("LANES", lanes_text, spare=True),
     Column("COMES AS", shape_word),
-    Column("SINCE", lambda f: render.local_time(f.start_time, date=False)),
+    Column("SINCE", lambda f: render.near_time(f.start_time)),
     Column("UNTIL", until, spare=True),
     Column("SCALE", lambda f: scale_text(f), right=True, wide=True),
     Column("TARGET BER", lambda f: render.optional(f, "target_ber", render.ber), wide=True),
@@ -188,7 +190,12 @@ def catalogue(session: Session, view: View, kind: str | None) -> None:
 @click.argument("kind", type=KIND)
 @click.option("--on", "subject", type=SUBJECT, required=True, metavar="CARD|PORT|LANE")
 @click.option(
-    "--lane", "lanes", type=SIZE, multiple=True, metavar="NUMBER", help="This lane; again for more."
+    "--lane",
+    "lanes",
+    type=LANE_NUMBER,
+    multiple=True,
+    metavar="NUMBER",
+    help="This lane; again for more.",
 )
 @click.option(
     "--shape",
@@ -207,7 +214,7 @@ def catalogue(session: Session, view: View, kind: str | None) -> None:
     metavar="BER",
     help="As much of it as gives this BER before FEC, on each lane.",
 )
-@click.option("--seed", type=SIZE, metavar="NUMBER", help="For what comes at random.")
+@click.option("--seed", type=SEED, metavar="NUMBER", help="For what comes at random.")
 @click.option("--address", type=SIZE, metavar="BYTES", help="Where in HBM, for faults of a row.")
 @click.option("--id", "fault_id", default="", metavar="ID", help="An id of your own.")
 @printed

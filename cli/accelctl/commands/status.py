@@ -56,7 +56,7 @@ TRANSFER_COLUMNS = (
     Column("GOOD", percent, right=True),
 )
 EVENT_COLUMNS = (
-    Column("TIME", lambda e: render.local_time(e.time, date=False)),
+    Column("TIME", lambda e: render.near_time(e.time)),
     Column("SUBJECT", lambda e: e.subject),
     Column("EVENT", lambda e: Cell(e.kind, render.STATE_STYLES.get(word(e, "severity"), ""))),
     Column("MESSAGE", lambda e: e.message, flexible=True),

@@ -25,7 +25,7 @@ from accelhw.interface.messages import (
     StartDiag,
     TrainPort,
 )
-from accelhw.model.diag import CONFIDENCE, DiagKind, DiagState
+from accelhw.model.diag import CONFIDENCE, DURATION_S_MAX, DiagKind, DiagState
 from accelhw.model.ids import PortId
 
 __all__ = ["DiagInfo", "Diags", "FecCounts", "LaneErrors", "LaneEye", "LaneMargin"]
@@ -95,6 +95,10 @@ class Diags:
             raise InvalidRequest("TEST_INVALID", "lanes count from 0")
         if duration_s is None:
             duration_s = DWELL_S if kind is DiagKind.MARGIN else DURATION_S
+        if not 0.0 < duration_s <= DURATION_S_MAX:
+            raise InvalidRequest(
+                "TEST_INVALID", f"a test of {duration_s:g} s; use more than 0 and at most a day"
+            )
         command = StartDiag(
             0,
             uuid.uuid4().hex[:12],
@@ -164,7 +168,8 @@ class Diags:
     async def _reflect(self, served: StartDiag, peer: PortId) -> None:
         reflector = StartDiag(
             0, uuid.uuid4().hex[:12], int(DiagKind.REFLECT), peer.card, peer.oe,
-            duration_s=served.duration_s + REFLECT_GRACE_S, force=served.force,
+            duration_s=min(served.duration_s + REFLECT_GRACE_S, DURATION_S_MAX),
+            force=served.force,
         )  # fmt: skip
         await self._start(reflector)
         self._reflectors[served.diag_id] = reflector.diag_id

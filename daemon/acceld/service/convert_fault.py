@@ -8,6 +8,7 @@ from accel.v1 import fault_pb2
 from acceld.errors import InvalidRequest
 from acceld.host.faults import FaultInfo, FaultKindInfo
 from acceld.service import convert, names
+from accelhw.model.span import LONGEST, LONGEST_S
 
 _PLACE = "FAULT_PLACE_"
 _SHAPE = "FAULT_SHAPE_"
@@ -38,8 +39,13 @@ def check(request: fault_pb2.InjectFaultRequest) -> None:
             "FAULT_INVALID", "a BER of 0 cannot be aimed at; use one between 0 and 0.5, as 1e-5"
         )
     for field in ("duration", "ramp"):
-        if request.HasField(field) and convert.seconds(getattr(request, field)) <= 0.0:
-            raise InvalidRequest("FAULT_INVALID", f"the {field} must be above 0", field=field)
+        seconds = convert.seconds(getattr(request, field))
+        if request.HasField(field) and not 0.0 < seconds <= LONGEST_S:
+            raise InvalidRequest(
+                "FAULT_INVALID",
+                f"the {field} must be above 0 and at most {LONGEST}; it is {seconds:g} s",
+                field=field,
+            )
 
 
 def kind(info: FaultKindInfo) -> fault_pb2.FaultKind:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+import re
 from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any, TypeVar
 
@@ -31,6 +32,18 @@ log = structlog.get_logger()
 DOMAIN = "acceld"
 DETAILS_KEY = "grpc-status-details-bin"
 
+# A status goes out in the trailers, which hold 8 KiB in all: the sentence twice, once with three
+# bytes for each that is not ASCII. What a caller sent comes back in it, and may be longer.
+WORD_CHARS_MAX = 160  # the longest names there are, one in the other
+WORD_CHARS_KEPT = 60
+WORD_CHARS_TAIL = 3  # a quote, and what divides it from the rest of the sentence
+SENTENCE_BYTES_MAX = 1000
+SENTENCE_BYTES_TAIL = 300  # what would have worked stands at the end
+VALUE_BYTES_MAX = 200
+CUT = "…"
+
+_LONG_WORD = re.compile(rf"\S{{{WORD_CHARS_MAX + 1},}}")
+
 T = TypeVar("T")
 
 STATUS: dict[type[Refusal], StatusCode] = {
@@ -46,20 +59,40 @@ STATUS: dict[type[Refusal], StatusCode] = {
 }
 
 
-def details_of(code: StatusCode, refusal: Refusal) -> bytes:
+def short_enough(text: str, bytes_max: int, bytes_tail: int = 0) -> str:
+    """The text with its endless words cut, and then its middle, until it fits."""
+    text = _LONG_WORD.sub(_short_word, text)
+    data = text.encode(errors="replace")
+    if len(data) <= bytes_max:
+        return data.decode()
+    head, tail = data[: bytes_max - bytes_tail], data[len(data) - bytes_tail :]
+    return head.decode(errors="ignore") + CUT + tail.decode(errors="ignore")
+
+
+def _short_word(match: re.Match[str]) -> str:
+    word = match[0]
+    return word[:WORD_CHARS_KEPT] + CUT + word[-WORD_CHARS_TAIL:]
+
+
+def details_of(code: StatusCode, refusal: Refusal, message: str) -> bytes:
     """A serialised google.rpc.Status with the refusal as ErrorInfo."""
     info = error_details_pb2.ErrorInfo(
-        reason=refusal.reason, domain=DOMAIN, metadata=refusal.metadata
+        reason=refusal.reason,
+        domain=DOMAIN,
+        metadata={
+            key: short_enough(value, VALUE_BYTES_MAX) for key, value in refusal.metadata.items()
+        },
     )
     detail = any_pb2.Any()
     detail.Pack(info)
-    status = status_pb2.Status(code=code.value[0], message=refusal.message, details=[detail])
+    status = status_pb2.Status(code=code.value[0], message=message, details=[detail])
     return bytes(status.SerializeToString())
 
 
 async def _refuse(context: Any, refusal: Refusal) -> None:
     code = STATUS[type(refusal)]
-    await context.abort(code, refusal.message, ((DETAILS_KEY, details_of(code, refusal)),))
+    message = short_enough(refusal.message, SENTENCE_BYTES_MAX, SENTENCE_BYTES_TAIL)
+    await context.abort(code, message, ((DETAILS_KEY, details_of(code, refusal, message)),))
 
 
 async def _fail(context: Any, method: str) -> None:

@@ -14,11 +14,11 @@ from acceld.host.host import Host
 from acceld.records import EventFilter
 from acceld.service import convert
 from acceld.service.pages import key_of, size_of, token_of
+from acceld.service.times import nanoseconds
 from accelhw.model.ids import PortId
 
 _SUBJECT = re.compile(r"[a-z0-9][a-z0-9:/+-]{0,200}")
 _PORT = re.compile(r"([^/:]+)/oe([0-9]{1,3})(?:/.*)?")
-NS_MAX = 2**63 - 1  # that the store can compare with; a time in the year 2262
 _NO_CARDS = ("daemon", "chassis", "host")  # subjects beside the cards
 
 
@@ -29,8 +29,7 @@ class EventServicer(event_pb2_grpc.EventServiceServicer):  # type: ignore[misc]
     async def ListEvents(self, request: Any, context: Any) -> event_pb2.ListEventsResponse:
         wanted = self._wanted(request)
         if request.HasField("since_time"):
-            since_ns = request.since_time.ToNanoseconds()
-            wanted = replace(wanted, since_ns=max(0, min(since_ns, NS_MAX)))
+            wanted = replace(wanted, since_ns=nanoseconds(request.since_time))
         size = size_of(request.page_size)
         # Of another question, a page token leads nowhere.
         scope = f"events/{int(request.descending)}/{wanted}"

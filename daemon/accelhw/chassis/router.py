@@ -11,7 +11,7 @@ import msgspec
 from accelhw.chassis.plan import CardPlace, Plan, map_mistake
 from accelhw.chassis.registers import Registers
 from accelhw.device.faults import request_of
-from accelhw.fault.request import FaultRefused
+from accelhw.fault.request import FaultRefused, check_address
 from accelhw.interface.messages import (
     AcknowledgeTransfer,
     CancelDiag,
@@ -225,7 +225,8 @@ class Router:
         if not command.fault_id or command.fault_id in self._registers.faults:
             raise Refusal("EXISTS", f"there is a fault {command.fault_id!r} already")
         try:
-            request_of(command).fault(place.card.profile, command.begun_ns)
+            fault = request_of(command).fault(place.card.profile, command.begun_ns)
+            check_address(fault.kind, command.address)
         except FaultRefused as refused:
             raise Refusal(refused.code, refused.detail) from refused
         if command.address is not None and not 0 <= command.address < place.card.hbm_bytes:

@@ -11,6 +11,8 @@ from accelhw.model.profile import Profile
 AT_ONCE = Shape()
 # Causes that sit in the cable or at its plug: without a cable nothing is there to have them.
 OF_FIBRE = frozenset({"rx_path_loss_db", "tx_path_loss_db", "mpi_penalty_db"})
+# Causes that befall rows of HBM, which somebody may choose.
+ROW_CAUSES = frozenset({"hbm_bad_rows", "hbm_bad_bank_rows"})
 
 
 class Where(StrEnum):
@@ -89,6 +91,11 @@ class FaultKind:
     @property
     def needs_fibre(self) -> bool:
         return self.crossing is not None or any(e.cause in OF_FIBRE for e in self.effects)
+
+    @property
+    def strikes_rows(self) -> bool:
+        """Whether it befalls rows of HBM, so that somebody may say which."""
+        return any(effect.cause in ROW_CAUSES for effect in self.effects)
 
     def effects_on(self, profile: Profile) -> tuple[Effect, ...]:
         return tuple(effect.on(profile) for effect in self.effects)

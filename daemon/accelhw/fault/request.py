@@ -13,6 +13,7 @@ from accelhw.fault.kinds import Effect, FaultKind
 from accelhw.fault.shapes import BadShape, Shape, shaped
 from accelhw.model.ids import NAME, BadAddress, LaneId, PortId, nearest
 from accelhw.model.profile import Profile, load_profile, profile_names
+from accelhw.model.span import LONGEST, LONGEST_S
 
 # Causes that take margin from the light that this port receives: their sum can be solved for.
 INCOMING_DB = frozenset({"rx_path_loss_db", "mpi_penalty_db", "rx_penalty_db"})
@@ -95,8 +96,7 @@ class FaultRequest:
         place = Place.parse(self.subject)
         lanes = self._lanes(kind, place, profile)
         shape = self._shape(kind)
-        if not (math.isfinite(self.duration_s) and self.duration_s >= 0.0):
-            raise FaultRefused("BAD_FAULT", f"{self.duration_s:g} s is no duration")
+        _check_span("duration", self.duration_s)
         self._check_scale(kind.effects_on(profile))
         self._check_target(kind)
         return ActiveFault(
@@ -140,6 +140,7 @@ class FaultRequest:
         return kind.lanes(named, profile)
 
     def _shape(self, kind: FaultKind) -> Shape:
+        _check_span("ramp", self.ramp_s)
         try:
             return shaped(kind.shape, self.shape, self.ramp_s)
         except BadShape as error:
@@ -202,6 +203,16 @@ def _is_of_engine(kind: FaultKind, profile: Profile) -> bool:
     return has_part and not kind.is_on_card and not kind.needs_fibre
 
 
+def check_address(kind: FaultKind, address: int | None) -> None:
+    """Raises FaultRefused where an address in HBM is given to what does not befall a row of it."""
+    if address is None or kind.strikes_rows:
+        return
+    others = ", ".join(other.id for other in CATALOGUE.values() if other.strikes_rows)
+    raise FaultRefused(
+        "BAD_FAULT", f"{kind.id} strikes no row of HBM, so it has no address; these do: {others}"
+    )
+
+
 def check_parts(kind: FaultKind, profile: Profile) -> None:
     """Raises FaultRefused when such cards have nothing that could fail so."""
     if kind.needs is None or kind.needs.is_in(profile):
@@ -230,6 +241,13 @@ def check_amounts(effects: Sequence[Effect], scale: float) -> None:
                 f"{effect.cause} would be {amount:.3g}; it goes from {low:g} to {high:g},"
                 f" which a scale of {(high if amount > high else low) / effect.amount:.3g} reaches",
             )
+
+
+def _check_span(what: str, seconds: float) -> None:
+    if not 0.0 <= seconds <= LONGEST_S:
+        raise FaultRefused(
+            "BAD_FAULT", f"a {what} of {seconds:g} s; use a time above 0 and at most {LONGEST}"
+        )
 
 
 def _range(what: str, count: int) -> str:

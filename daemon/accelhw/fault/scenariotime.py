@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import re
 
+from accelhw.model.span import LONGEST, LONGEST_S
+
 SECOND_NS = 1_000_000_000
-LONGEST_NS = 100 * 365 * 86_400 * SECOND_NS  # a century; beyond it a counter of ns overflows
+LONGEST_NS = LONGEST_S * SECOND_NS
 
 _UNITS_NS = {
     "d": 86_400 * SECOND_NS,
@@ -31,7 +33,7 @@ def parse_span(value: object) -> int:
     else:
         raise BadSpan(f'{_shown(value)} is no span of time; use 90, "500ms", "1h30m" or "30d"')
     if not 0 <= ns <= LONGEST_NS:
-        raise BadSpan(f"{_shown(value)} is out of range; use 0 to 36500d")
+        raise BadSpan(f"{_shown(value)} is out of range; use 0 to {LONGEST}")
     return ns
 
 

@@ -21,6 +21,7 @@ class _Scanner:
     def __init__(self, text: str) -> None:
         self._text = text + "\n"
         self._at = 0
+        self._line_at, self._line_now = 0, 1
         self._lines: dict[Path, int] = {(): 1}
         self._counts: dict[Path, int] = {}  # of arrays of tables, so far
 
@@ -138,4 +139,7 @@ class _Scanner:
         return False
 
     def _line(self) -> int:
-        return self._text.count("\n", 0, self._at) + 1
+        """Of the place where it is; counted on from where it was asked last, for long texts."""
+        self._line_now += self._text.count("\n", self._line_at, self._at)
+        self._line_at = self._at
+        return self._line_now

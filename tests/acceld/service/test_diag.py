@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -16,7 +17,7 @@ from accelhw.interface.messages import (
     StartDiag,
     TrainPort,
 )
-from accelhw.model.diag import DiagKind, DiagState, Verdict
+from accelhw.model.diag import DURATION_S_MAX, DiagKind, DiagState, Verdict
 
 from ..conftest import Daemon, refusal, until
 from ..fake_hardware import FakeHardware
@@ -123,6 +124,13 @@ async def test_the_far_loop_brings_its_reflector(hardware: FakeHardware, daemon:
     assert given(hardware, TrainPort)[0].card == "card0"
 
 
+async def test_a_far_loop_may_take_as_long_as_any_test(
+    hardware: FakeHardware, daemon: Daemon
+) -> None:
+    await start(daemon, "LOOPBACK_FAR", duration=timedelta(days=1))
+    assert max(one.duration_s for one in given(hardware, StartDiag)) <= DURATION_S_MAX
+
+
 async def test_a_refused_far_loop_leaves_no_reflector(
     hardware: FakeHardware, daemon: Daemon
 ) -> None:
@@ -169,6 +177,13 @@ async def test_an_unknown_test_is_not_found(daemon: Daemon) -> None:
         assert (refused.status, refused.reason) == ("NOT_FOUND", "DIAG_NOT_FOUND")
     refused = await refusal(daemon.diags.StartDiag(diag_pb2.StartDiagRequest(link=LINK)))
     assert refused.reason == "TEST_INVALID"
+
+
+async def test_a_test_takes_a_day_at_most(hardware: FakeHardware, daemon: Daemon) -> None:
+    refused = await refusal(start(daemon, duration=timedelta(days=2)))
+    assert (refused.status, refused.reason) == ("INVALID_ARGUMENT", "TEST_INVALID")
+    assert refused.message == "a test of 172800 s; use more than 0 and at most a day"
+    assert not given(hardware, StartDiag)
 
 
 async def test_old_results_are_forgotten(hardware: FakeHardware, daemon: Daemon) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from typing import Any
 
 import grpc
@@ -53,6 +54,21 @@ async def test_an_unknown_card_meets_its_nearest_name(daemon: Daemon) -> None:
         refused = await refusal(call(card_pb2.GetCardRequest(name="cards/crad1")))
         assert (refused.reason, refused.metadata) == ("CARD_NOT_FOUND", {"card": "crad1"})
         assert "did you mean card1?" in refused.message
+
+
+async def test_what_a_caller_sent_does_not_come_back_whole(daemon: Daemon) -> None:
+    """gRPC drops trailers of 8 KiB, and with them what was wrong."""
+    for long in ("a" * 9000, "é" * 9000, "a " * 4500):
+        for call, request in (
+            (daemon.cards.GetCard, card_pb2.GetCardRequest(name=f"cards/{long}")),
+            (daemon.events.ListEvents, event_pb2.ListEventsRequest(subject=long)),
+            (daemon.events.ListEvents, event_pb2.ListEventsRequest(kinds=[long])),
+        ):
+            refused = await refusal(call(request))
+            assert refused.status == "INVALID_ARGUMENT"
+            assert len(refused.message.encode()) < 1100
+            assert all(len(value.encode()) < 300 for value in refused.metadata.values())
+            assert re.search("; (try|there is) ", refused.message)  # What works is told still.
 
 
 # ---- links ---------------------------------------------------------------------------------------
@@ -464,3 +480,10 @@ async def test_a_card_lost_by_its_worker_is_unavailable(
     )
     assert (refused.status, refused.reason) == ("UNAVAILABLE", "CARD_LOST")
     assert daemon.host.store.link_admin() == {}, "what was not done is not applied later"
+
+
+async def test_any_time_may_be_asked_for(daemon: Daemon) -> None:
+    for seconds, nanos in ((2**63 - 1, 0), (-(2**63), 0), (0, -1), (253_402_300_799, 0)):
+        request = event_pb2.ListEventsRequest()
+        request.since_time.seconds, request.since_time.nanos = seconds, nanos
+        assert (await daemon.events.ListEvents(request)).newest_revision >= 0
