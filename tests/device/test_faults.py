@@ -8,9 +8,7 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from accelhw.device.ecc import ROW_BYTES, SPARE_ROWS, Ecc, RowState
-from accelhw.device.faults import ROW_CAUSES
 from accelhw.device.refusal import EngineRefusal
-from accelhw.fault import kinds
 from accelhw.model.link import LinkState
 from accelhw.model.region import MemoryWindow
 from accelhw.model.transfer import TransferError, TransferKind, TransferState
@@ -328,7 +326,3 @@ def test_rows_are_drawn_from_what_is_stored() -> None:
     for row in ecc.draw_rows(20, windows):
         address = row * ROW_BYTES
         assert any(w.base <= address < w.base + w.length for w in windows)
-
-
-def test_an_address_is_taken_for_what_strikes_rows() -> None:
-    assert set(ROW_CAUSES) == kinds.ROW_CAUSES

@@ -18,6 +18,7 @@ from accelhw.device.port import Port
 from accelhw.device.refusal import EngineRefusal
 from accelhw.fault.catalogue import CATALOGUE
 from accelhw.fault.injector import ActiveFault, Injector
+from accelhw.fault.kinds import ROW_CAUSES
 from accelhw.fault.request import (
     FaultRefused,
     FaultRequest,
@@ -31,9 +32,6 @@ from accelhw.model.event import Severity
 from accelhw.model.profile import Profile
 from accelhw.model.region import MemoryWindow
 from accelhw.optics.causes import CARD_CAUSES, LANE_CAUSES
-
-# Which rows of HBM a fault makes bad, when it is injected.
-ROW_CAUSES = ("hbm_bad_rows", "hbm_bad_bank_rows")
 
 
 class Teller(Protocol):

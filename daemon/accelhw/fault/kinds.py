@@ -12,7 +12,7 @@ AT_ONCE = Shape()
 # Causes that sit in the cable or at its plug: without a cable nothing is there to have them.
 OF_FIBRE = frozenset({"rx_path_loss_db", "tx_path_loss_db", "mpi_penalty_db"})
 # Causes that befall rows of HBM, which somebody may choose.
-ROW_CAUSES = frozenset({"hbm_bad_rows", "hbm_bad_bank_rows"})
+ROW_CAUSES = ("hbm_bad_rows", "hbm_bad_bank_rows")
 
 
 class Where(StrEnum):
