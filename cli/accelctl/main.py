@@ -19,7 +19,9 @@ def main() -> None:
     root.let_print_anywhere()
     for number in stops:
         signal.signal(number, root.interrupt)  # All end as Ctrl-C does: nothing half done stays.
+    sys.unraisablehook = root.interrupt_again
     code = root.run(sys.argv[1:])
+    signal.setitimer(signal.ITIMER_REAL, 0)
     for number in stops:
         signal.signal(number, signal.SIG_DFL)
     root.flush()

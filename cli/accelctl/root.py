@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import io
 import os
+import signal
 import sys
 from collections.abc import Sequence
 from importlib import import_module
@@ -18,6 +19,8 @@ from accelctl import exits
 from accelctl.options import Noun, output_option, watch_option, write_examples
 from accelctl.params import DURATION
 from accelctl.session import Session
+
+AGAIN_S = 0.001  # until an interrupt that was lost comes once more
 
 # noun or lone verb -> module below commands/, in the order of the help; each has `cli`.
 NOUNS = {
@@ -222,6 +225,16 @@ def _asks_for_json(arguments: Sequence[str]) -> bool:
 def interrupt(number: int, frame: FrameType | None) -> None:
     """Answers every signal that means stop as Python answers Ctrl-C."""
     raise KeyboardInterrupt
+
+
+def interrupt_again(lost: sys.UnraisableHookArgs) -> None:
+    """An interrupt that fell where nothing can be raised, as in the middle of a library's C code,
+    comes once more in a moment; anything else is told as ever."""
+    if issubclass(lost.exc_type, KeyboardInterrupt):
+        signal.signal(signal.SIGALRM, interrupt)
+        signal.setitimer(signal.ITIMER_REAL, AGAIN_S)
+    else:
+        sys.__unraisablehook__(lost)
 
 
 def let_print_anywhere() -> None:

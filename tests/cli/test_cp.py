@@ -313,6 +313,29 @@ def test_an_interrupt_cancels_the_transfer_and_frees_the_target(
     assert "cards/card1/regions/model" not in daemon.state.regions
 
 
+def test_an_interrupt_that_falls_where_nothing_can_be_raised_comes_again() -> None:
+    lost = """
+import sys, time
+from accelctl import main, root
+
+class InALibrary:
+    def __del__(self):
+        raise KeyboardInterrupt
+
+def run(arguments):
+    try:
+        InALibrary()  # which Python can only tell of
+        time.sleep(60)
+    except KeyboardInterrupt:
+        return 130
+
+root.run = run
+main.main()
+"""
+    done = subprocess.run([sys.executable, "-c", lost], stderr=subprocess.PIPE, timeout=60)
+    assert (done.returncode, done.stderr) == (130, b"")
+
+
 def test_an_interrupted_download_leaves_no_file(
     accelctl: Accelctl, daemon: FakeDaemon, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
