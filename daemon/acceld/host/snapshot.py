@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from acceld.host.frameloss import frame_loss
+from acceld.records import NO_ENDS, TransferEnds
 from accelhw.interface.messages import CardInfo, FaultInfo, PortInfo
 from accelhw.interface.tables import CARD_STATES
 from accelhw.model.ids import PortId
@@ -246,6 +247,7 @@ class CardSnapshot:
     hbm_resident_bytes: int
     flags: NDArray[np.void]  # of tables.FLAG, one per name of CARD_FLAGS
     regions: int = 0
+    transfer_ends: TransferEnds = NO_ENDS
 
     @property
     def name(self) -> str:

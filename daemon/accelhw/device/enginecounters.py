@@ -11,5 +11,3 @@ class EngineCounters:
 
     bus_read_bytes: int = 0
     bus_written_bytes: int = 0
-    transfers_done: int = 0
-    transfers_failed: int = 0
