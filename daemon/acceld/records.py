@@ -117,18 +117,6 @@ class Transfer:
 
 
 @dataclass(frozen=True, slots=True)
-class TransferEnds:
-    """How many transfers that were posted to a card came to which end."""
-
-    done: int = 0
-    failed: int = 0
-    cancelled: int = 0
-
-
-NO_ENDS = TransferEnds()
-
-
-@dataclass(frozen=True, slots=True)
 class Boot:
     """Which chassis life the store has followed, and the newest of its events that it holds."""
 

@@ -14,12 +14,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from acceld.host.frameloss import frame_loss
-from acceld.records import NO_ENDS, TransferEnds
 from accelhw.interface.messages import CardInfo, FaultInfo, PortInfo
 from accelhw.interface.tables import CARD_STATES
 from accelhw.model.ids import PortId
 from accelhw.model.link import MODES, DownReason, LinkMode, LinkState, Reason
 from accelhw.model.profile import Profile
+from accelhw.model.transfer import NO_ENDS, TransferEnds
 
 __all__ = [
     "CARD_STATES",

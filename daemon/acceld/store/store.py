@@ -20,7 +20,6 @@ import msgspec
 
 from acceld.records import (
     ALL_EVENTS,
-    NO_ENDS,
     Boot,
     EventFilter,
     NewEvent,
@@ -28,11 +27,10 @@ from acceld.records import (
     StoredEvent,
     Total,
     Transfer,
-    TransferEnds,
 )
 from acceld.store.schema import SCHEMA_VERSION, STEPS
 from accelhw.model.ids import PortId
-from accelhw.model.transfer import TRANSFER_ENDS, TRANSFER_STARTED
+from accelhw.model.transfer import NO_ENDS, TRANSFER_ENDS, TRANSFER_STARTED, TransferEnds
 
 EVENTS_MAX = 100_000
 COLLAPSE_WINDOWS = 10  # repeats gather in one event for so many of their windows at most

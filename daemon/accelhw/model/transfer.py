@@ -73,3 +73,15 @@ class TransferStatus:
     replayed_frames: int = 0
     error: TransferError = TransferError.NONE
     error_detail: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class TransferEnds:
+    """How many transfers that were posted to a card came to which end."""
+
+    done: int = 0
+    failed: int = 0
+    cancelled: int = 0
+
+
+NO_ENDS = TransferEnds()

@@ -12,11 +12,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from acceld.records import Boot, EventFilter, NewEvent, Region, Slice, Transfer, TransferEnds
+from acceld.records import Boot, EventFilter, NewEvent, Region, Slice, Transfer
 from acceld.store.schema import STEPS
 from acceld.store.store import DIAGS_MAX, FILE_NAME, Store, StoreLocked, StoreUnusable
 from accelhw.model.ids import PortId
-from accelhw.model.transfer import TransferKind, TransferState, TransferStatus
+from accelhw.model.transfer import TransferEnds, TransferKind, TransferState, TransferStatus
 
 REGION = Region("card0", "weights", 1, 2**32 - 1, 4096, 8192, 7)
 
