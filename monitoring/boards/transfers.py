@@ -145,13 +145,15 @@ def _table() -> object:
 def _ended() -> object:
     return lines(
         "Running, and ended",
-        "Running is a number; done and failed are per second.",
+        "Running is a number; done, failed and cancelled are per second.",
         "short",
         (f"sum by ({PER_HOST}) (accel_transfer_running{{{HOST}}})", "{{instance}} running"),
         (f"sum by ({PER_HOST}) (rate(accel_transfer_done_total{{{CARD_ONLY}}}[{RATE}]))",
          "{{instance}} done"),
         (f"sum by ({PER_HOST}) (rate(accel_transfer_failed_total{{{CARD_ONLY}}}[{RATE}]))",
          "{{instance}} failed"),
+        (f"sum by ({PER_HOST}) (rate(accel_transfer_cancelled_total{{{CARD_ONLY}}}[{RATE}]))",
+         "{{instance}} cancelled"),
     )  # fmt: skip
 
 

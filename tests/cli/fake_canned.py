@@ -62,6 +62,7 @@ def canned_cards() -> list[card_pb2.Card]:
             resets_total=0,
             transfers_done_total=[1, 0][index],
             transfers_failed_total=0,
+            transfers_cancelled_total=2 - 2 * index,
             worker=index,
             ready_time=stamp(1),
             hbm_health=card_pb2.HbmHealth(

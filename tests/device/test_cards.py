@@ -87,9 +87,10 @@ def test_a_worker_that_dies_in_the_middle_costs_time_and_no_byte(who):
     command = world.cards[0].memory.jobs["w"].command
     assert world.run(10, lambda: world.info("w").good_bytes > 0)
     assert not world.ended("w")
+    earlier = world.info("w")
     world.replace(who)
     if who == 0:
-        world.cards[0].memory.resume(command, world.now_ns)
+        world.cards[0].memory.resume(command, earlier, world.now_ns)
     assert world.run(60, lambda: world.ended("w"))
     assert world.info("w").state == TransferState.DONE
     assert world.load(1, LENGTH) == payload(3)

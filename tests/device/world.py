@@ -42,6 +42,7 @@ class Card:
         self.engine.windows.register(MemoryWindow(REGION, KEY, REGION_BASE, REGION_BYTES))
         self.ports: list[DataPort] = []
         self.events: list[str] = []
+        self.told: list[TransferInfo] = []  # of each of these
 
     def fill(self, seed: int, length: int = REGION_BYTES, offset: int = 0) -> bytes:
         data = random.Random(seed).randbytes(length)
@@ -131,7 +132,9 @@ class World:
             deadline_ns = card.engine.next_deadline_ns()
             if deadline_ns is not None and deadline_ns <= self.now_ns:
                 card.engine.on_deadline(self.now_ns)
-            card.events += [event.kind for event in card.engine.jobs.take_events()]
+            for event in card.engine.jobs.take_events():
+                card.events.append(event.kind)
+                card.told.append(event.transfer)
         for fibre in self.fibres:
             for end in fibre:
                 end.flush()
@@ -154,18 +157,31 @@ class World:
         region: int = REGION, key: int = KEY, deadline_s: float = 30.0,
     ) -> None:  # fmt: skip
         card = card or self.a
+        command = self.command(
+            name, length, kind=kind, card=card, local_offset=local_offset,
+            remote_offset=remote_offset, region=region, key=key, deadline_s=deadline_s,
+        )  # fmt: skip
+        card.engine.start(command, self.now_ns)
+
+    def command(
+        self, name: str, length: int, *, kind: TransferKind, card: Card, local_offset: int = 0,
+        remote_offset: int = 0, region: int = REGION, key: int = KEY, deadline_s: float = 30.0,
+    ) -> StartTransfer:  # fmt: skip
         remote = {"card0": "card1", "card1": "card0"}[card.name]
         if kind is TransferKind.LOCAL:
             remote = card.name
-        card.engine.start(
-            StartTransfer(
-                id=1, transfer_id=name, kind=kind, local_card=card.name, local_region_id=REGION,
-                local_offset=local_offset, length=length, remote_card=remote,
-                remote_region_id=region, remote_key=key, remote_offset=remote_offset,
-                deadline_s=deadline_s,
-            ),
-            self.now_ns,
+        return StartTransfer(
+            id=1, transfer_id=name, kind=kind, local_card=card.name, local_region_id=REGION,
+            local_offset=local_offset, length=length, remote_card=remote,
+            remote_region_id=region, remote_key=key, remote_offset=remote_offset,
+            deadline_s=deadline_s,
         )  # fmt: skip
+
+    def resume(self, earlier: TransferInfo) -> None:
+        """The chassis posts again to card0 what was running there, and says how far it was."""
+        kind = TransferKind(earlier.kind)
+        command = self.command(earlier.transfer_id, earlier.total_bytes, kind=kind, card=self.a)
+        self.a.engine.resume(command, earlier, self.now_ns)
 
     def info(self, name: str, card: Card | None = None) -> TransferInfo:
         return (card or self.a).engine.jobs.info(name, self.now_ns)

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 import pytest
 
 from accel.plain import word
-from accel.v1 import event_pb2
+from accel.v1 import event_pb2, transfer_pb2
 
 from .conftest import MakeRack
 from .rack import LONG, PATIENCE_S, SLOW, Rack, interfaces, pair_config, until
@@ -17,6 +17,7 @@ from .rack import LONG, PATIENCE_S, SLOW, Rack, interfaces, pair_config, until
 pytestmark = pytest.mark.network
 
 MIB = 1 << 20
+ENDS = ("TRANSFER_DONE", "TRANSFER_FAILED", "TRANSFER_CANCELLED")
 SLOW_PAIR = pair_config(fibre=SLOW)
 
 
@@ -30,6 +31,23 @@ def counters(rack: Rack) -> dict[str, int]:
         for name in ("trainings_total", "downs_total", "training_failures_total"):
             found[f"{link.name} {name}"] = getattr(link, name)
     return found
+
+
+def ends_counted(rack: Rack) -> tuple[int, int, int]:
+    """Done, failed and cancelled transfers of the card that they were posted to."""
+    card = rack.client.cards.get("card0")
+    return card.transfers_done_total, card.transfers_failed_total, card.transfers_cancelled_total
+
+
+def assert_one_wall_time(
+    transfer: transfer_pb2.Transfer, events: Iterable[event_pb2.Event]
+) -> None:
+    """In the figures, between the stamps, in the event and in the rate."""
+    wall_ns = transfer.end_time.ToNanoseconds() - transfer.start_time.ToNanoseconds()
+    assert transfer.wall_ms == wall_ns / 1e6
+    assert transfer.wall_gbyte_per_s == transfer.good_bytes / wall_ns
+    done = next(event for event in events if event.kind == "TRANSFER_DONE")
+    assert f"done in {transfer.wall_ms:.1f} ms" in done.message
 
 
 def assert_none_stepped_back(before: dict[str, int], after: dict[str, int]) -> None:
@@ -47,9 +65,11 @@ def assert_whole_story(events: Iterable[event_pb2.Event]) -> list[str]:
     told = [
         (event.kind, event.detail["transfer"])
         for event in events
-        if event.kind in ("TRANSFER_STARTED", "TRANSFER_DONE", "TRANSFER_FAILED")
+        if event.kind in ("TRANSFER_STARTED", *ENDS)
     ]
     assert len(told) == len(set(told))
+    begun = sorted(transfer for kind, transfer in told if kind == "TRANSFER_STARTED")
+    assert sorted(transfer for kind, transfer in told if kind in ENDS) == begun
     once = [(e.kind, e.subject, e.time.ToNanoseconds()) for e in events]
     assert len(once) == len(set(once))
     return [event.kind for event in events]
@@ -64,7 +84,8 @@ def test_a_copy_survives_the_death_of_a_worker(make_rack: MakeRack, card: str, p
     rack.in_the_middle(transfer)
     before, victim = counters(rack), rack.worker_of(card)
     os.kill(victim, signal.SIGKILL)
-    rack.done(transfer)
+    ended = rack.done(transfer)
+    assert_one_wall_time(ended, rack.told("TRANSFER_DONE"))
     assert rack.sha256("card1:w") == rack.sha256("card0:w") == sha
     assert rack.worker_of(card) != victim
     rack.wait_up()
@@ -139,8 +160,12 @@ def test_a_copy_ends_when_the_hardware_is_powered_off_under_it(make_rack: MakeRa
     assert rack.client.host().chassis_boot_id != boot
     rack.wait_up()
     assert_whole_story(
-        rack.told("CHASSIS_GONE", "CHASSIS_POWER_CYCLED", "REGION_LOST", "INTERFACE_REAPED")
-    )
+        rack.told(
+            "CHASSIS_GONE", "TRANSFER_FAILED", "CHASSIS_POWER_CYCLED", "REGION_LOST",
+            "INTERFACE_REAPED",
+        )
+    )  # fmt: skip
+    assert ends_counted(rack) == (0, 1, 0)
     assert list(rack.client.regions.list()) == []
     sha = rack.fill("card0:w", MIB)
     rack.done(rack.begin("card0:w", "card1:w"))
@@ -159,7 +184,10 @@ def test_a_daemon_powers_its_own_chassis_on_again(make_rack: MakeRack) -> None:
     assert "CARD_LOST" in errors
     until(lambda: rack.client.host().chassis_attached, "it is powered on again")
     rack.wait_up()
-    assert_whole_story(rack.told("CHASSIS_DIED", "CHASSIS_POWER_CYCLED", "INTERFACE_REAPED"))
+    assert_whole_story(
+        rack.told("CHASSIS_DIED", "TRANSFER_FAILED", "CHASSIS_POWER_CYCLED", "INTERFACE_REAPED")
+    )
+    assert ends_counted(rack) == (0, 1, 0)
 
 
 def test_a_killed_daemon_takes_its_own_chassis_along(make_rack: MakeRack) -> None:
@@ -174,6 +202,7 @@ def test_a_killed_daemon_takes_its_own_chassis_along(make_rack: MakeRack) -> Non
     assert not made & interfaces(None)
     rack.serve()
     rack.wait_up()
-    assert_whole_story(rack.told("CHASSIS_POWER_CYCLED", "REGION_LOST"))
+    assert_whole_story(rack.told("TRANSFER_FAILED", "CHASSIS_POWER_CYCLED", "REGION_LOST"))
+    assert ends_counted(rack) == (0, 1, 0)
     (transfer,) = rack.client.transfers.list()
     assert (word(transfer, "state"), transfer.error) == ("FAILED", "CARD_LOST")

@@ -43,6 +43,7 @@ COLUMNS = (
     Column("RESIDENT", lambda c: render.size(c.hbm_resident_bytes), right=True, wide=True),
     Column("TRANSFERS", lambda c: str(c.transfers_done_total), right=True, wide=True),
     Column("FAILED", lambda c: str(c.transfers_failed_total), right=True, wide=True),
+    Column("CANCELLED", lambda c: str(c.transfers_cancelled_total), right=True, wide=True),
     Column("RESETS", lambda c: str(c.resets_total), right=True, wide=True),
     Column("WORKER", lambda c: str(c.worker), right=True, wide=True),
     Column("UID", lambda c: c.uid, wide=True),
@@ -135,6 +136,7 @@ def _describe(card: Any) -> tuple[str, list[render.Field]]:
         ("capacity", f"{render.number(card.capacity_gbit_per_s)} Gb/s"),
         ("transfers done", render.count(card.transfers_done_total)),
         ("transfers failed", render.count(card.transfers_failed_total)),
+        ("transfers cancelled", render.count(card.transfers_cancelled_total)),
         ("resets", render.count(card.resets_total)),
         ("worker", str(card.worker)),
     ]

@@ -107,12 +107,20 @@ CARD_FIELDS = (
     Field(
         CARD, "transfer", "accel_transfer_done_total",
         "Transfers posted to the card that ended with every byte checked.",
-        Column("transfers_done"), kind="counter", message="Card", key="transfers_done_total",
+        Derived(lambda card: card.transfer_ends.done), kind="counter",
+        message="Card", key="transfers_done_total",
     ),
     Field(
         CARD, "transfer", "accel_transfer_failed_total",
-        "Transfers posted to the card that ended without all bytes.",
-        Column("transfers_failed"), kind="counter", message="Card", key="transfers_failed_total",
+        "Transfers posted to the card that failed; those that somebody cancelled did not.",
+        Derived(lambda card: card.transfer_ends.failed), kind="counter",
+        message="Card", key="transfers_failed_total",
+    ),
+    Field(
+        CARD, "transfer", "accel_transfer_cancelled_total",
+        "Transfers posted to the card that were cancelled.",
+        Derived(lambda card: card.transfer_ends.cancelled), kind="counter",
+        message="Card", key="transfers_cancelled_total",
     ),
 )  # fmt: skip
 

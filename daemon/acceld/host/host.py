@@ -75,13 +75,13 @@ class Host:
         self.scrapes: Callable[[], Scrapes] = Scrapes  # what they have cost; set by who scrapes
         self.hardware = Hardware()
         self.regions = Regions(self.hardware, store)
-        self.transfers = Transfers(self.hardware, store, self.regions)
         self.operations = Operations(self.hardware, self.regions)
         self.links = Links(self.hardware, store)
         self.diags = Diags(self.hardware, store)
         self.faults = Faults(self.hardware)
         self.ledger = Ledger(store)
         self.events = EventLog(self.hardware, store, says_events)
+        self.transfers = Transfers(self.hardware, store, self.regions, self.events)
         self.health = HealthWatch(self.snapshot, self.hardware, self.events)
         self.broker = MemoryBroker(memory_socket)
         self.events.listeners.append(self._on_event)
@@ -106,6 +106,8 @@ class Host:
             raise UnfitChassis(f"the chassis at {path}: {error}") from error
         same_boot = welcome.boot_id == boot.boot_id
         if not same_boot:
+            # Told before the new life is: a daemon that dies in between tells the rest.
+            await self.transfers.life_is_over()
             self.store.begin_life(welcome.boot_id)
         # All that can be agreed on without asking comes first, so nobody sees half of it.
         lost, to_register = self.regions.take(attachment, same_boot)
@@ -325,6 +327,7 @@ class Host:
             attachment.hbm[card.name].resident_bytes,
             rows.card_flag,
             self.regions.counts().get(card.name, 0),
+            self.store.transfer_ends(card.name),
         )
 
     def _port_snapshot(

@@ -28,8 +28,7 @@ WHOLE = slice(None)
 COUNTERS: dict[str, tuple[str, ...]] = {
     "worker": ("restarts", "tick_overruns"),
     "card": (
-        "resets", "bus_read_bytes", "bus_written_bytes", "transfers_done", "transfers_failed",
-        "ecc_sbe", "ecc_dbe",
+        "resets", "bus_read_bytes", "bus_written_bytes", "ecc_sbe", "ecc_dbe",
     ),
     "port": (
         "trainings", "training_failures", "downs", "tx_frames", "tx_bytes", "rx_frames", "rx_bytes",

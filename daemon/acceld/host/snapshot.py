@@ -19,6 +19,7 @@ from accelhw.interface.tables import CARD_STATES
 from accelhw.model.ids import PortId
 from accelhw.model.link import MODES, DownReason, LinkMode, LinkState, Reason
 from accelhw.model.profile import Profile
+from accelhw.model.transfer import NO_ENDS, TransferEnds
 
 __all__ = [
     "CARD_STATES",
@@ -246,6 +247,7 @@ class CardSnapshot:
     hbm_resident_bytes: int
     flags: NDArray[np.void]  # of tables.FLAG, one per name of CARD_FLAGS
     regions: int = 0
+    transfer_ends: TransferEnds = NO_ENDS
 
     @property
     def name(self) -> str:

@@ -6,6 +6,7 @@ import contextlib
 import time
 import uuid
 from collections.abc import AsyncIterator, Iterable
+from dataclasses import replace
 
 import structlog
 
@@ -18,6 +19,7 @@ from acceld.errors import (
     WrongState,
     suggestion,
 )
+from acceld.host.events import EventLog
 from acceld.host.hardware import Hardware
 from acceld.host.notice import Notice
 from acceld.host.paths import require_path
@@ -31,7 +33,14 @@ from accelhw.interface.messages import (
     StartTransfer,
     TransferInfo,
 )
-from accelhw.model.transfer import TransferError, TransferKind, TransferState, TransferStatus
+from accelhw.interface.transferevent import transfer_event
+from accelhw.model.transfer import (
+    TRANSFER_ENDS,
+    TransferError,
+    TransferKind,
+    TransferState,
+    TransferStatus,
+)
 
 log = structlog.get_logger()
 
@@ -64,8 +73,11 @@ def status_of(info: TransferInfo) -> TransferStatus:
 
 
 class Transfers:
-    def __init__(self, hardware: Hardware, store: Store, regions: Regions) -> None:
+    def __init__(
+        self, hardware: Hardware, store: Store, regions: Regions, events: EventLog
+    ) -> None:
         self._hardware = hardware
+        self._events = events
         self._store = store
         self._regions = regions
         self._active: dict[str, Transfer] = {}
@@ -217,6 +229,12 @@ class Transfers:
                 return
             before = known
             self._follow(before)
+        self._take(before, status)
+        if status.state.ended:
+            self._acknowledge(status)
+
+    def _take(self, before: Transfer, status: TransferStatus) -> None:
+        """How it stands now."""
         transfer = Transfer(before.source, before.target, status, before.created_ns)
         self._active[transfer.id] = transfer
         ended = status.state.ended
@@ -228,8 +246,6 @@ class Transfers:
             notice.ring()
             if ended:
                 del self._notices[transfer.id]
-        if ended:
-            self._acknowledge(status)
 
     def reconcile(self, infos: Iterable[TransferInfo]) -> None:
         """Follow what the hardware moves and take the ends; what it does not know is over."""
@@ -238,21 +254,47 @@ class Transfers:
             known.add(info.transfer_id)
             self.on_progress(info)
         for transfer in [t for t in self._active.values() if t.id not in known]:
-            self.on_progress(
-                TransferInfo(
-                    transfer.id, transfer.status.kind, TransferState.FAILED,
-                    transfer.status.local_card, transfer.status.remote_card,
-                    transfer.status.total_bytes, transfer.status.good_bytes,
-                    transfer.status.first_gap_offset, transfer.status.links,
-                    transfer.status.started_ns, time.time_ns(),
-                    error=TransferError.CARD_LOST,
-                    error_detail="the emulated hardware was powered off meanwhile",
-                )
-            )  # fmt: skip
+            self._lost(transfer, "the emulated hardware was never told of it")
 
     def powered_off(self) -> None:
         """The hardware was powered off: what it moved is over, whenever it comes back."""
-        self.reconcile(())
+        for transfer in list(self._active.values()):
+            self._lost(transfer, "the emulated hardware was powered off meanwhile")
+
+    async def life_is_over(self) -> None:
+        """As `powered_off`; and where the hardware told an end that the log had no time to keep,
+        it is told from the record. Returns when all is in the log."""
+        self.powered_off()
+        await self._events.settled()
+        for transfer_id in self._store.transfers_without_end():
+            transfer = self._store.transfer(transfer_id)
+            if transfer is not None and transfer.status.state.ended:
+                self._tell_end(transfer.status)
+        await self._events.settled()
+
+    def _lost(self, transfer: Transfer, why: str) -> None:
+        """The daemon itself found out, so it tells."""
+        now_ns, status = time.time_ns(), transfer.status
+        began_ns = status.started_ns or transfer.created_ns
+        self._take(
+            transfer,
+            replace(
+                status,
+                state=TransferState.FAILED,
+                started_ns=began_ns,
+                ended_ns=now_ns,
+                wall_ns=max(0, now_ns - began_ns),
+                error=TransferError.CARD_LOST,
+                error_detail=why,
+            ),
+        )
+        self._tell_end(self.get(transfer.id).status)
+
+    def _tell_end(self, status: TransferStatus) -> None:
+        event = transfer_event(TRANSFER_ENDS[status.state], status)
+        self._events.report(
+            event.severity, event.kind, event.message, event.subject, **event.detail
+        )
 
     def _known(
         self, transfer_id: str, source: Slice, target: Slice, length: int

@@ -85,5 +85,22 @@ STEPS: tuple[str, ...] = (
         body BLOB NOT NULL
     ) STRICT, WITHOUT ROWID;
     """,
+    # Ends of transfers are counted with the record of each; until then the hardware counted them.
+    """
+    CREATE TABLE transfer_ends (
+        card TEXT PRIMARY KEY,
+        done INTEGER NOT NULL,
+        failed INTEGER NOT NULL,
+        cancelled INTEGER NOT NULL
+    ) STRICT, WITHOUT ROWID;
+    INSERT INTO transfer_ends
+        SELECT substr(card, 1, instr(card, ' ') - 1),
+            sum(CASE name WHEN 'transfers_done' THEN first_figure(figures) ELSE 0 END),
+            sum(CASE name WHEN 'transfers_failed' THEN first_figure(figures) ELSE 0 END), 0
+        FROM totals
+        WHERE base = 0 AND part = 'card' AND name IN ('transfers_done', 'transfers_failed')
+        GROUP BY 1;
+    DELETE FROM totals WHERE part = 'card' AND name IN ('transfers_done', 'transfers_failed');
+    """,
 )
 SCHEMA_VERSION = len(STEPS)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import fcntl
 import os
 import sqlite3
+import sys
 import threading
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
@@ -29,6 +30,7 @@ from acceld.records import (
 )
 from acceld.store.schema import SCHEMA_VERSION, STEPS
 from accelhw.model.ids import PortId
+from accelhw.model.transfer import NO_ENDS, TRANSFER_ENDS, TRANSFER_STARTED, TransferEnds
 
 EVENTS_MAX = 100_000
 COLLAPSE_WINDOWS = 10  # repeats gather in one event for so many of their windows at most
@@ -64,6 +66,12 @@ class Store:
         self._db = self._open_memory() if path is None else self._open(path)
         row = self._db.execute("SELECT newest, forgotten FROM event_log").fetchone()
         self._newest, self._oldest = int(row[0]), int(row[1]) + 1
+        self._ends = {
+            card: TransferEnds(*counts)
+            for card, *counts in self._db.execute(
+                "SELECT card, done, failed, cancelled FROM transfer_ends"
+            )
+        }
 
     @classmethod
     def in_folder(cls, folder: Path) -> Store:
@@ -254,11 +262,17 @@ class Store:
     # ---- transfers ----------------------------------------------------------------------------
 
     def put_transfer(self, transfer: Transfer) -> None:
-        """Keep a transfer as it stands; the oldest ended ones beyond the bound are forgotten."""
+        """Keep a transfer as it stands; the oldest ended ones beyond the bound are forgotten.
+
+        Its end is counted in the same transaction, so once, whatever dies meanwhile.
+        """
         ended = int(transfer.status.state.ended)
         body = msgspec.json.encode(transfer).decode()
 
-        def change(db: sqlite3.Connection) -> None:
+        def change(db: sqlite3.Connection) -> TransferEnds | None:
+            before = db.execute(
+                "SELECT ended FROM transfers WHERE id = ?", (transfer.id,)
+            ).fetchone()
             db.execute(
                 "INSERT OR REPLACE INTO transfers VALUES (?, ?, ?, ?)",
                 (transfer.id, transfer.created_ns, ended, body),
@@ -269,8 +283,22 @@ class Store:
                     " ORDER BY created_ns DESC LIMIT -1 OFFSET ?)",
                     (self._transfers_max,),
                 )
+            return _count_end(db, transfer) if ended and before != (1,) else None
 
-        self._change(change)
+        with self._lock:
+            if (ends := self._change(change)) is not None:
+                self._ends = {**self._ends, transfer.status.local_card: ends}
+
+    def transfer_ends(self, card: str) -> TransferEnds:
+        """Of the transfers that were posted to the card, over all its lives."""
+        return self._ends.get(card, NO_ENDS)
+
+    def transfers_without_end(self) -> list[str]:
+        """Ids of those whose beginning is in the event log, and whose end is not."""
+        kinds = ", ".join(f"'{kind}'" for kind in TRANSFER_ENDS.values())
+        told = "SELECT json_extract(detail, '$.transfer') FROM events WHERE kind"
+        rows = self._rows(f"{told} = '{TRANSFER_STARTED}' EXCEPT {told} IN ({kinds})")
+        return [row[0] for row in rows if row[0]]
 
     def remove_transfer(self, transfer_id: str) -> None:
         self._change(lambda db: db.execute("DELETE FROM transfers WHERE id = ?", (transfer_id,)))
@@ -417,6 +445,19 @@ class Store:
         return fd
 
 
+def _count_end(db: sqlite3.Connection, transfer: Transfer) -> TransferEnds:
+    status = transfer.status
+    column = status.state.name.lower()
+    db.execute("INSERT OR IGNORE INTO transfer_ends VALUES (?, 0, 0, 0)", (status.local_card,))
+    db.execute(
+        f"UPDATE transfer_ends SET {column} = {column} + 1 WHERE card = ?", (status.local_card,)
+    )
+    counts = db.execute(
+        "SELECT done, failed, cancelled FROM transfer_ends WHERE card = ?", (status.local_card,)
+    ).fetchone()
+    return TransferEnds(*counts)
+
+
 def _append(db: sqlite3.Connection, event: NewEvent, revision: int) -> StoredEvent:
     """Keep an event. One that repeats another takes its place in the log."""
     count, first_ns = 1, event.time_ns
@@ -490,5 +531,11 @@ def _check(db: sqlite3.Connection, path: Path) -> None:
 
 def _bring_up(db: sqlite3.Connection) -> None:
     version = int(db.execute("PRAGMA user_version").fetchone()[0])
+    db.create_function("first_figure", 1, _first_figure, deterministic=True)
     for number, step in enumerate(STEPS[version:], version + 1):
         db.executescript(f"BEGIN; {step} PRAGMA user_version = {number}; COMMIT;")
+
+
+def _first_figure(figures: bytes) -> int:
+    """Of a column of 64-bit counters, as a Total has them."""
+    return int.from_bytes(figures[:8], sys.byteorder)

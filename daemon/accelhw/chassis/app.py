@@ -18,6 +18,7 @@ from accelhw.chassis.control import (
     NO_FD,
     FromWorker,
     SocketsWanted,
+    TransferStep,
     WorkerCard,
     WorkerEvent,
     WorkerPort,
@@ -51,6 +52,7 @@ from accelhw.interface.messages import (
     Welcome,
 )
 from accelhw.interface.tables import table_bytes
+from accelhw.interface.transferevent import transfer_event
 from accelhw.model.config import Config
 from accelhw.model.diag import DiagState
 from accelhw.model.event import Severity
@@ -345,9 +347,15 @@ class Chassis:
                         f"the channels of {done.card} were mapped anew",
                     )
             case TransferProgress():
-                if (info := self.registers.progress(message.transfer)) is not None:
-                    ended = TransferState(info.state).ended
-                    (self._server.say if ended else self._server.tell)(TransferProgress(info))
+                if self.registers.progress(message.transfer):
+                    self._server.tell(message)
+            case TransferStep(kind=kind, transfer=transfer):
+                if self.registers.progress(transfer):
+                    event = transfer_event(kind, transfer)
+                    self._record(kind, event.severity, event.subject, event.message, event.detail)
+                    ended = TransferState(transfer.state).ended
+                    say = self._server.say if ended else self._server.tell
+                    say(TransferProgress(transfer))
             case TrainingProgress():
                 self._server.tell(message)
             case DiagProgress():

@@ -9,6 +9,7 @@ import msgspec
 
 from accelhw.chassis.control import (
     ResumedTransfer,
+    TransferStep,
     WorkerCard,
     WorkerEvent,
 )
@@ -17,7 +18,6 @@ from accelhw.chassis.loop import Soonest
 from accelhw.chassis.portbuilder import build_port
 from accelhw.chassis.portrunner import PortRunner
 from accelhw.chassis.shared import Shared
-from accelhw.chassis.transferevent import transfer_event
 from accelhw.device.card import RESET_NS, Card
 from accelhw.device.channelport import ChannelPort
 from accelhw.device.hbm import Hbm
@@ -48,7 +48,7 @@ from accelhw.link.events import Report
 from accelhw.link.moves import STATE
 from accelhw.model.event import Severity
 from accelhw.model.region import MemoryWindow
-from accelhw.model.transfer import TransferError, TransferState
+from accelhw.model.transfer import TRANSFER_ENDS, TransferError, TransferState
 
 BEAT_NS = 500_000_000  # of a card's ports: carriers
 BEATS_PER_SHOW = 2  # with nothing new, a card's rows are written at every second beat
@@ -162,8 +162,7 @@ class CardRunner:
         if events or (moved and now_ns >= self._counted_ns + SHOW_NS):
             self._show_counts(now_ns)
         for event in events:
-            self._voice.send(transfer_event(self.card.name, event.kind, event.transfer))
-            self._voice.send(TransferProgress(event.transfer))
+            self._voice.send(TransferStep(event.kind, event.transfer))
             self._dirty = True
         if self._dirty and not self._show_armed:
             self._show_armed = True
@@ -258,17 +257,19 @@ class CardRunner:
     def resume_transfer(self, resumed: ResumedTransfer, now_ns: int) -> None:
         """Go on with a transfer of the worker's last life, or end it where that cannot be."""
         try:
-            self.card.memory.resume(resumed.command, now_ns)
+            self.card.memory.resume(resumed.command, resumed.progress, now_ns)
         except EngineRefusal as refusal:
+            progress = resumed.progress
+            wall_ns = now_ns - progress.begun_ns if progress.started_ns else 0
             ended = msgspec.structs.replace(
-                resumed.progress,
+                progress,
                 state=int(TransferState.FAILED),
                 error=int(TransferError.CARD_LOST),
                 error_detail=f"cannot go on after the card's restart: {refusal}",
-                ended_ns=time_ns(),
+                ended_ns=progress.started_ns + wall_ns if progress.started_ns else time_ns(),
+                wall_ns=wall_ns,
             )
-            self._voice.send(TransferProgress(ended))
-            self._voice.send(transfer_event(self.card.name, "TRANSFER_FAILED", ended))
+            self._voice.send(TransferStep(TRANSFER_ENDS[TransferState.FAILED], ended))
 
     def obey(self, command: Message, now_ns: int) -> None:
         """Carry out a command of this card. Raises EngineRefusal."""

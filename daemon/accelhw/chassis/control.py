@@ -6,8 +6,10 @@ under the same number) and is the worker's to close. The worker answers with `Wo
 cards work, and from then on
 
 - gets the driver's commands for its cards and answers each with one `Completion` of the same id;
-- sends `TransferProgress` and `TrainingProgress` as the device interface asks, a transfer's end
-  included, and `WorkerEvent` for CARD_RESET, LINK_* and TRANSFER_* (and CARD_READY after a reset);
+- sends `TransferProgress` and `TrainingProgress` as the device interface asks, and `WorkerEvent`
+  for CARD_RESET and LINK_* (and CARD_READY after a reset);
+- sends a `TransferStep` for each TRANSFER_* event, a transfer's end included: event and state in
+  one message, so that a worker that dies leaves both or none;
 - sends `FaultChanged` for each fault that begins, ends or is cleared, before the Completion of the
   command that asked for it, and FAULT_* and HBM_* events;
 - sends `DiagProgress` for each test of a link, its end included, and DIAG_* events.
@@ -139,6 +141,13 @@ class WorkerEvent(Message, frozen=True, omit_defaults=True):
     detail: dict[str, str | int | float | bool] = msgspec.field(default_factory=dict)
 
 
+class TransferStep(Message, frozen=True):
+    """A transfer came so far. `kind`: one of the TRANSFER_ kinds of accelhw.model.event."""
+
+    kind: str
+    transfer: TransferInfo
+
+
 ToWorker = (
     WorkerStart | ResetCard | SetPortAdmin | TrainPort | SetChannelMap | RegisterWindow
     | UnregisterWindow | StartTransfer | CancelTransfer | AcknowledgeTransfer
@@ -146,7 +155,7 @@ ToWorker = (
 )  # fmt: skip
 FromWorker = (
     WorkerReady | WorkerEvent | Completion | TransferProgress | TrainingProgress | FaultChanged
-    | DiagProgress | SocketsWanted | GivesUp
+    | DiagProgress | SocketsWanted | TransferStep | GivesUp
 )  # fmt: skip
 
 _to_worker = msgspec.msgpack.Decoder(ToWorker)

@@ -30,25 +30,11 @@ ENDED_KEPT_MAX = 10_000  # of a driver that never acknowledges
 @dataclass(slots=True)
 class KnownTransfer:
     command: StartTransfer
-    info: TransferInfo
-    earlier: TransferInfo | None = None  # as it stood when a worker died that carried it
-
-    def told(self, info: TransferInfo) -> None:
-        """A worker's word; it knows nothing of earlier lives, so what adds up is added here."""
-        if self.earlier is not None:
-            info = msgspec.structs.replace(
-                info,
-                started_ns=self.earlier.started_ns or info.started_ns,
-                wall_ns=self.earlier.wall_ns + info.wall_ns,
-                replayed_frames=self.earlier.replayed_frames + info.replayed_frames,
-                links=tuple(dict.fromkeys((*self.earlier.links, *info.links))),
-            )
-        self.info = info
+    info: TransferInfo  # as a worker told it last
 
     def interrupt(self) -> None:
-        """Its worker died; it waits for the next life."""
+        """Its worker died; it waits for the next life, which is told how far it was."""
         self.info = msgspec.structs.replace(self.info, state=int(TransferState.WAITING))
-        self.earlier = self.info
 
     @property
     def ended(self) -> bool:
@@ -101,17 +87,17 @@ class Registers:
             ),
         )
 
-    def progress(self, info: TransferInfo) -> TransferInfo | None:
-        """What a worker says of a transfer, made whole; None if it is not known or has ended."""
+    def progress(self, info: TransferInfo) -> bool:
+        """A worker's word on a transfer; False if that is not known, or its end was told."""
         known = self.transfers.get(info.transfer_id)
         if known is None or known.ended:
-            return None
-        known.told(info)
+            return False
+        known.info = info
         if known.ended:
             ended = [name for name, one in self.transfers.items() if one.ended]
             for name in ended[: max(0, len(ended) - ENDED_KEPT_MAX)]:
                 del self.transfers[name]
-        return known.info
+        return True
 
     def forget(self, transfer_id: str) -> None:
         self.transfers.pop(transfer_id, None)

@@ -21,7 +21,7 @@ from accelhw.model.transfer import TransferKind
 
 RESET_NS = 300_000_000  # from reset to lasers on: leaving low power, as modules of the field need
 
-ENGINE_FIELDS = ("bus_read_bytes", "bus_written_bytes", "transfers_done", "transfers_failed")
+ENGINE_FIELDS = ("bus_read_bytes", "bus_written_bytes")
 
 
 class Card:

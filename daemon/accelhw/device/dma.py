@@ -22,7 +22,7 @@ from accelhw.device.sending import Sending
 from accelhw.device.sink import Sink
 from accelhw.device.transfers import Transfers
 from accelhw.device.way import Way
-from accelhw.interface.messages import StartTransfer
+from accelhw.interface.messages import StartTransfer, TransferInfo
 from accelhw.model.transfer import TransferError, TransferKind
 from accelhw.wire.message import (
     MAX_ID_BYTES,
@@ -87,6 +87,17 @@ class TransferEngine:
 
     def start(self, command: StartTransfer, now_ns: int) -> None:
         """Raises EngineRefusal: EXISTS, UNKNOWN_REGION, OUT_OF_RANGE, BAD_STATE."""
+        self._begin(command, None, now_ns)
+
+    def resume(self, command: StartTransfer, earlier: TransferInfo, now_ns: int) -> None:
+        """Go on with a transfer that an earlier life of this engine began; `earlier` is how far
+        it was told to be, and since when. Raises as `start`.
+
+        The far card of a WRITE still knows which chunks are good, so only the rest is sent.
+        """
+        self._begin(command, earlier if earlier.started_ns else None, now_ns)
+
+    def _begin(self, command: StartTransfer, earlier: TransferInfo | None, now_ns: int) -> None:
         transfers, name = self.transfers, command.transfer_id
         if not 1 <= len(name.encode()) <= MAX_ID_BYTES:
             raise EngineRefusal("BAD_STATE", f"a transfer id has 1 to {MAX_ID_BYTES} bytes")
@@ -98,15 +109,20 @@ class TransferEngine:
             raise EngineRefusal("OUT_OF_RANGE", f"remote offset {command.remote_offset}")
         part = self._make_part(command, local.base + offset)
         self.windows.hold(name, command.local_region_id)
-        job = self.jobs.begin(command, part)
+        if earlier is None:
+            job = self.jobs.begin(command, part, now_ns)
+        else:
+            job = self.jobs.resume(command, part, earlier)
+            if isinstance(part, Push) and earlier.good_bytes:
+                part.fresh = False  # nothing goes unasked that may be there
         if command.kind == TransferKind.LOCAL:
-            job.run(now_ns)
+            job.run()
             return
         ways = self._peers.ways(command.remote_card)
         if not ways:
             transfers.unlink(name, now_ns)
             return
-        job.run(now_ns)
+        job.run()
         if isinstance(part, Sink):
             self._receiving.ask(part, ways[0])
 
@@ -122,14 +138,6 @@ class TransferEngine:
                 return self._receiving.start(command, base, deadline_ns)
             case _:
                 raise EngineRefusal("BAD_STATE", f"transfer kind {command.kind}")
-
-    def resume(self, command: StartTransfer, now_ns: int) -> None:
-        """Go on with a transfer that an earlier life of this engine began. Raises as `start`.
-
-        The far card still knows which chunks are good, so only the rest is sent.
-        """
-        self.start(command, now_ns)
-        self.jobs.withhold("TRANSFER_STARTED")
 
     def cancel(self, transfer_id: str, now_ns: int) -> None:
         """Ends it here at once and tells the far card. Raises EngineRefusal UNKNOWN_TRANSFER."""
@@ -164,7 +172,7 @@ class TransferEngine:
                 if job is not None or isinstance(part, Push):
                     part.unlinked_since_ns = None  # a passive sink's clock stops at the next Open
                 if job is not None:
-                    job.run(now_ns)
+                    job.run()
                     self.jobs.report("TRANSFER_RESUMED", part.transfer_id, now_ns)
                     if isinstance(part, Sink):
                         self._receiving.ask(part, port)
@@ -243,10 +251,10 @@ class TransferEngine:
             since_ns = part.unlinked_since_ns
             if since_ns is None or now_ns < since_ns + part.deadline_ns:
                 continue
-            good, total = part.good_bytes, part.total_bytes
+            (good, gap), total = self.transfers.standing(part), part.total_bytes
             detail = (
                 f"no link from {self.card} to {part.peer} for {part.deadline_ns / 1e9:g} s;"
-                f" {good} of {total} bytes are good, the first gap is at {part.first_gap_offset}"
+                f" {good} of {total} bytes are good, the first gap is at {gap}"
             )
             tell = part.transfer_id in self.jobs
             error = TransferError.LINK_DEADLINE

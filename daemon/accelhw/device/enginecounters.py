@@ -11,8 +11,6 @@ class EngineCounters:
 
     bus_read_bytes: int = 0
     bus_written_bytes: int = 0
-    transfers_done: int = 0
-    transfers_failed: int = 0
 
     @property
     def moved_bytes(self) -> int:

@@ -1,4 +1,7 @@
-"""A transfer that a card's driver commanded: its state, its clock and its report."""
+"""A transfer that a card's driver commanded: its state, its clock and its report.
+
+It may begin in one life of a worker and end in another; there is one clock for all of it.
+"""
 
 from __future__ import annotations
 
@@ -19,12 +22,11 @@ Part = Push | Sink | LocalCopy  # what moves the bytes
 @dataclass(slots=True)
 class Job:
     command: StartTransfer
-    started_ns: int  # wall clock
+    begun_ns: int
+    started_ns: int  # wall clock, at `begun_ns`
     part: Part | None  # until the end
     state: TransferState = TransferState.QUEUED
-    running_since_ns: int | None = None
-    ran_ns: int = 0
-    ended_ns: int = 0  # wall clock
+    ended_ns: int | None = None
     links: tuple[str, ...] = ()
     good_bytes: int = 0
     first_gap_offset: int = 0
@@ -32,51 +34,64 @@ class Job:
     crc: int | None = None
     error: TransferError = TransferError.NONE
     detail: str = ""
+    earlier: TransferInfo | None = None  # as an earlier life of the worker left it
+    vouched: bool = False  # what that life proved good counts until it is known afresh
 
-    def run(self, now_ns: int) -> None:
+    @classmethod
+    def resumed(cls, command: StartTransfer, part: Part, earlier: TransferInfo) -> Job:
+        """What an earlier life began."""
+        return cls(
+            command,
+            earlier.begun_ns,
+            earlier.started_ns,
+            part,
+            links=tuple(earlier.links),
+            earlier=earlier,
+            vouched=True,
+        )
+
+    def run(self) -> None:
         self.state = TransferState.RUNNING
-        self.running_since_ns = now_ns
 
-    def wait(self, now_ns: int) -> None:
+    def wait(self) -> None:
         """For a link."""
-        self._stop_clock(now_ns)
         self.state = TransferState.WAITING
 
-    def end(self, state: TransferState, now_ns: int, wall_ns: int) -> None:
-        self._measure()
+    def end(self, state: TransferState, now_ns: int) -> None:
+        self.measure()
         self.part = None
-        self._stop_clock(now_ns)
         self.state = state
-        self.ended_ns = wall_ns
+        self.ended_ns = now_ns
         if state is TransferState.DONE:
             self.good_bytes = self.first_gap_offset = self.command.length
 
-    def _measure(self) -> None:
+    def far_end_answered(self) -> None:
+        """It told what it has, or what it has is written anew: that is the truth from now on."""
+        self.vouched = False
+
+    def measure(self) -> None:
         """Take over how far the bytes are."""
-        part = self.part
+        part, earlier = self.part, self.earlier
         if part is None:
             return
         self.good_bytes = part.good_bytes
         self.first_gap_offset = part.first_gap_offset
-        if isinstance(part, Push):
-            self.replayed_frames = part.replayed_frames
-
-    def _stop_clock(self, now_ns: int) -> None:
-        if self.running_since_ns is not None:
-            self.ran_ns += now_ns - self.running_since_ns
-            self.running_since_ns = None
+        self.replayed_frames = part.replayed_frames if isinstance(part, Push) else 0
+        if earlier is not None:
+            self.replayed_frames += earlier.replayed_frames
+            if self.vouched:
+                self.good_bytes = max(self.good_bytes, earlier.good_bytes)
+                self.first_gap_offset = max(self.first_gap_offset, earlier.first_gap_offset)
 
     def note_link(self, port: str) -> None:
         if port not in self.links:
             self.links = (*self.links, port)
 
-    def info(self, model: Model, now_ns: int | None = None) -> TransferInfo:
-        """As the device interface tells it. Without a time, up to when the clock last stopped."""
-        self._measure()
-        ran_ns = self.ran_ns
-        if self.running_since_ns is not None and now_ns is not None:
-            ran_ns += now_ns - self.running_since_ns
-        command = self.command
+    def info(self, model: Model, now_ns: int) -> TransferInfo:
+        """As the device interface tells it."""
+        self.measure()
+        command, has_ended = self.command, self.ended_ns is not None
+        wall_ns = (now_ns if self.ended_ns is None else self.ended_ns) - self.begun_ns
         modelled_ns, pcie_ns = model(command.kind, command.length, self.links)
         return TransferInfo(
             transfer_id=command.transfer_id,
@@ -89,8 +104,10 @@ class Job:
             first_gap_offset=self.first_gap_offset,
             links=self.links,
             started_ns=self.started_ns,
-            ended_ns=self.ended_ns,
-            wall_ns=ran_ns,
+            # One clock: what is read off the wall differs by as much as was measured.
+            ended_ns=self.started_ns + wall_ns if has_ended else 0,
+            wall_ns=wall_ns,
+            begun_ns=self.begun_ns,
             modelled_ns=modelled_ns,
             modelled_pcie_ns=pcie_ns,
             crc32c=self.crc,

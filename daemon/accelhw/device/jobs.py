@@ -38,9 +38,14 @@ class Jobs:
     def get(self, name: str) -> Job | None:
         return self._jobs.get(name)
 
-    def begin(self, command: StartTransfer, part: Part) -> Job:
-        job = self._jobs[command.transfer_id] = Job(command, self._wall_ns(), part)
-        self.report("TRANSFER_STARTED", command.transfer_id)
+    def begin(self, command: StartTransfer, part: Part, now_ns: int) -> Job:
+        job = self._jobs[command.transfer_id] = Job(command, now_ns, self._wall_ns(), part)
+        self.report("TRANSFER_STARTED", command.transfer_id, now_ns)
+        return job
+
+    def resume(self, command: StartTransfer, part: Part, earlier: TransferInfo) -> Job:
+        """Of one that an earlier life of the worker began, and told."""
+        job = self._jobs[command.transfer_id] = Job.resumed(command, part, earlier)
         return job
 
     def acknowledge(self, transfer_id: str) -> None:
@@ -57,6 +62,11 @@ class Jobs:
         if name in self._jobs:
             self._jobs[name].note_link(port)
 
+    def far_end_answered(self, name: str) -> None:
+        """What is good of the transfer, perhaps of a far card's driver, is known afresh."""
+        if name in self._jobs:
+            self._jobs[name].far_end_answered()
+
     # ---- reports ----
 
     def info(self, transfer_id: str, now_ns: int) -> TransferInfo:
@@ -69,13 +79,8 @@ class Jobs:
         """Snapshots of all, running and ended-but-unacknowledged."""
         return [job.info(self._model, now_ns) for job in self._jobs.values()]
 
-    def report(self, kind: str, name: str, now_ns: int | None = None) -> None:
-        """Without a time, the snapshot tells of the time up to when the clock last stopped."""
+    def report(self, kind: str, name: str, now_ns: int) -> None:
         self._events.append(EngineEvent(kind, self._jobs[name].info(self._model, now_ns)))
-
-    def withhold(self, kind: str) -> None:
-        """Forget the events of this kind that were not taken yet."""
-        self._events = [event for event in self._events if event.kind != kind]
 
     def take_events(self) -> list[EngineEvent]:
         events, self._events = self._events, []

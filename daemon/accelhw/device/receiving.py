@@ -107,6 +107,7 @@ class Receiving:
             if sink is None:
                 sink = self._admit(port, message)
         sink.unlinked_since_ns = None
+        transfers.jobs.far_end_answered(name)
         if sink.chunk_bytes != message.chunk_bytes:
             sink.start(message.chunk_bytes)
         port.streams[message.stream] = sink

@@ -225,6 +225,7 @@ class Sending:
         if push.accepted:
             push.finish_port = None  # the answer to a Finish: chunks are missing after all
         push.accepted = True
+        self._transfers.jobs.far_end_answered(push.transfer_id)
         push.reconcile(message.complete)
         self._maybe_finish(push)
         self._peers.wake(push.peer)
@@ -244,5 +245,6 @@ class Sending:
 
     def on_unknown(self, push: Push) -> None:
         """It lost what it knew of the transfer."""
+        self._transfers.jobs.far_end_answered(push.transfer_id)
         push.reopen()
         self._peers.wake(push.peer)

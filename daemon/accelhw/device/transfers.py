@@ -56,7 +56,6 @@ class Transfers:
         # Have what was counted seen by all: before another card is told what it is to rely on.
         self.show_counts: Callable[[], None] = _shown_by_itself
         self._peers = peers
-        self._wall_ns = wall_ns
 
     # ---- under way ----
 
@@ -77,6 +76,14 @@ class Transfers:
         """How many are under way, commanded or passive, with that card at the far end."""
         return sum(part.peer == peer for part in self.parts())
 
+    def standing(self, part: Push | Sink) -> tuple[int, int]:
+        """Its good bytes and its first gap, as far as they are known."""
+        job = self.jobs.get(part.transfer_id)
+        if job is None:
+            return part.good_bytes, part.first_gap_offset
+        job.measure()
+        return job.good_bytes, job.first_gap_offset
+
     def fault_of_one_more(self) -> Fault | None:
         """Why a far card may not open another; None if it may."""
         passive = sum(name not in self.jobs for name in (*self.pushes, *self.sinks))
@@ -94,8 +101,8 @@ class Transfers:
         part.unlinked_since_ns = now_ns
         job = self.jobs.get(name)
         if job is not None:
-            job.wait(now_ns)
-            self.jobs.report("TRANSFER_WAITING", name)
+            job.wait()
+            self.jobs.report("TRANSFER_WAITING", name, now_ns)
 
     # ---- ends ----
 
@@ -130,14 +137,10 @@ class Transfers:
     def _end(self, name: str, state: TransferState, now_ns: int) -> None:
         job = self.jobs.get(name)
         if job is not None:
-            job.end(state, now_ns, self._wall_ns())
-            if state is TransferState.DONE:
-                self.counters.transfers_done += 1
-            else:
-                self.counters.transfers_failed += 1
+            job.end(state, now_ns)
         self._drop(name)
         if job is not None:
-            self.jobs.report(f"TRANSFER_{state.name}", name)
+            self.jobs.report(f"TRANSFER_{state.name}", name, now_ns)
 
     def _drop(self, name: str) -> None:
         """Forget the moving parts of a transfer."""

@@ -76,6 +76,7 @@ class TransferInfo(msgspec.Struct, frozen=True, omit_defaults=True):
     started_ns: int = 0
     ended_ns: int = 0
     wall_ns: int = 0
+    begun_ns: int = 0  # monotonic clock of the host, at `started_ns`
     modelled_ns: int = 0
     modelled_pcie_ns: int = 0
     crc32c: int | None = None

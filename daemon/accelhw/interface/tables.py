@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from accelhw.model.flag import CARD_FLAGS, LANE_FLAGS
 
-MAGIC = 0xACCE1D03
+MAGIC = 0xACCE1D04
 HEADER_BYTES = 64
 
 WORKER = np.dtype(
@@ -42,8 +42,6 @@ CARD = np.dtype(
         ("ready_since_ns", "u8"),  # wall clock; 0 when not ready
         ("bus_read_bytes", "u8"),  # HBM to network module or to the host copy engine
         ("bus_written_bytes", "u8"),
-        ("transfers_done", "u8"),
-        ("transfers_failed", "u8"),
         ("case_temp_c", "f8"),  # of the network module and its engines
         ("hbm_temp_c", "f8"),
         ("supply_v", "f8"),  # of the optics

@@ -45,7 +45,7 @@ EVENT_KINDS: dict[str, str] = {
     "TRANSFER_WAITING": "A transfer waits for a link.",
     "TRANSFER_RESUMED": "A transfer found a link again.",
     "TRANSFER_DONE": "A transfer ended with every byte checked.",
-    "TRANSFER_FAILED": "A transfer ended without all bytes.",
+    "TRANSFER_FAILED": "A transfer ended without all bytes, and nobody cancelled it.",
     "TRANSFER_CANCELLED": "A transfer was cancelled.",
     "DIAG_STARTED": "A test of a link began.",
     "DIAG_ENDED": "A test of a link ended; its result is with the daemon.",

@@ -25,6 +25,15 @@ class TransferState(IntEnum):
         return self >= TransferState.DONE
 
 
+TRANSFER_STARTED = "TRANSFER_STARTED"  # kinds of events
+# A transfer that began comes to exactly one of these.
+TRANSFER_ENDS = {
+    TransferState.DONE: "TRANSFER_DONE",
+    TransferState.FAILED: "TRANSFER_FAILED",
+    TransferState.CANCELLED: "TRANSFER_CANCELLED",
+}
+
+
 class TransferError(IntEnum):
     NONE = 0
     NO_PATH = 1  # no fibre joins the two cards
@@ -57,10 +66,22 @@ class TransferStatus:
     links: tuple[str, ...] = ()  # local ports that carried it
     started_ns: int = 0  # wall clock
     ended_ns: int = 0
-    wall_ns: int = 0  # time spent moving bytes here
+    wall_ns: int = 0  # from the start until now or the end here, outages included
     modelled_ns: int = 0  # what the card would need
     modelled_pcie_ns: int = 0  # the same bytes over PCIe 5.0 x16
     crc32c: int | None = None  # of all bytes, equal at both ends
     replayed_frames: int = 0
     error: TransferError = TransferError.NONE
     error_detail: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class TransferEnds:
+    """How many transfers that were posted to a card came to which end."""
+
+    done: int = 0
+    failed: int = 0
+    cancelled: int = 0
+
+
+NO_ENDS = TransferEnds()

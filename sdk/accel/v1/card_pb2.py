@@ -26,29 +26,29 @@ from accel.v1 import flag_pb2 as accel_dot_v1_dot_flag__pb2
 from google.protobuf import timestamp_pb2 as google_dot_protobuf_dot_timestamp__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x13\x61\x63\x63\x65l/v1/card.proto\x12\x08\x61\x63\x63\x65l.v1\x1a\x13\x61\x63\x63\x65l/v1/flag.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xbc\x01\n\tHbmHealth\x12\x1e\n\x16\x63orrected_errors_total\x18\x01 \x01(\x04\x12\"\n\x1auncorrectable_errors_total\x18\x02 \x01(\x04\x12\x15\n\rrows_remapped\x18\x03 \x01(\x04\x12\x14\n\x0crows_pending\x18\x04 \x01(\r\x12\x14\n\x0cremap_failed\x18\x05 \x01(\x08\x12\x15\n\rrefresh_ratio\x18\x06 \x01(\r\x12\x11\n\tthrottled\x18\x07 \x01(\x08\"\xd0\x06\n\x04\x43\x61rd\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x0b\n\x03uid\x18\x02 \x01(\t\x12\"\n\x05state\x18\x03 \x01(\x0e\x32\x13.accel.v1.CardState\x12\x0f\n\x07profile\x18\x04 \x01(\t\x12\x13\n\x0b\x64\x65scription\x18\x05 \x01(\t\x12\x10\n\x08\x65mulated\x18\x06 \x01(\x08\x12\x17\n\x0fhbm_total_bytes\x18\x07 \x01(\x04\x12\x1b\n\x13hbm_allocated_bytes\x18\x08 \x01(\x04\x12\x1a\n\x12hbm_resident_bytes\x18\t \x01(\x04\x12\x10\n\x08hbm_type\x18\n \x01(\t\x12!\n\x19hbm_bandwidth_gbyte_per_s\x18\x0b \x01(\x01\x12!\n\x19\x62us_bandwidth_gbyte_per_s\x18\x0c \x01(\x01\x12\x10\n\x08oe_count\x18\r \x01(\r\x12\x19\n\x11signal_line_count\x18\x0e \x01(\r\x12\x16\n\x0elinks_up_count\x18\x0f \x01(\r\x12\x1b\n\x13\x63\x61pacity_gbit_per_s\x18\x10 \x01(\x01\x12\x1c\n\x14\x62us_read_bytes_total\x18\x11 \x01(\x04\x12\x1f\n\x17\x62us_written_bytes_total\x18\x12 \x01(\x04\x12\x14\n\x0cresets_total\x18\x13 \x01(\x04\x12\x1c\n\x14transfers_done_total\x18\x14 \x01(\x04\x12\x1e\n\x16transfers_failed_total\x18\x15 \x01(\x04\x12\x0e\n\x06worker\x18\x16 \x01(\r\x12.\n\nready_time\x18\x17 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\'\n\nhbm_health\x18\x18 \x01(\x0b\x32\x13.accel.v1.HbmHealth\x12\x13\n\x0b\x63\x61se_temp_c\x18\x19 \x01(\x01\x12\x12\n\nhbm_temp_c\x18\x1a \x01(\x01\x12\x10\n\x08supply_v\x18\x1b \x01(\x01\x12\x0f\n\x07power_w\x18\x1c \x01(\x01\x12\x1f\n\x17signal_lines_used_count\x18\x1d \x01(\r\x12\x14\n\x0cregion_count\x18\x1e \x01(\r\x12\'\n\nthresholds\x18\x1f \x03(\x0b\x32\x13.accel.v1.Threshold\x12\x1d\n\x05\x66lags\x18  \x03(\x0b\x32\x0e.accel.v1.Flag\"9\n\x10ListCardsRequest\x12\x11\n\tpage_size\x18\x01 \x01(\x05\x12\x12\n\npage_token\x18\x02 \x01(\t\"K\n\x11ListCardsResponse\x12\x1d\n\x05\x63\x61rds\x18\x01 \x03(\x0b\x32\x0e.accel.v1.Card\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"\x1e\n\x0eGetCardRequest\x12\x0c\n\x04name\x18\x01 \x01(\t\" \n\x10ResetCardRequest\x12\x0c\n\x04name\x18\x01 \x01(\t\"%\n\x15\x43learCardFlagsRequest\x12\x0c\n\x04name\x18\x01 \x01(\t*t\n\tCardState\x12\x1a\n\x16\x43\x41RD_STATE_UNSPECIFIED\x10\x00\x12\x14\n\x10\x43\x41RD_STATE_READY\x10\x01\x12\x18\n\x14\x43\x41RD_STATE_RESETTING\x10\x02\x12\x1b\n\x17\x43\x41RD_STATE_FELL_OFF_BUS\x10\x03\x32\x84\x02\n\x0b\x43\x61rdService\x12\x44\n\tListCards\x12\x1a.accel.v1.ListCardsRequest\x1a\x1b.accel.v1.ListCardsResponse\x12\x33\n\x07GetCard\x12\x18.accel.v1.GetCardRequest\x1a\x0e.accel.v1.Card\x12\x37\n\tResetCard\x12\x1a.accel.v1.ResetCardRequest\x1a\x0e.accel.v1.Card\x12\x41\n\x0e\x43learCardFlags\x12\x1f.accel.v1.ClearCardFlagsRequest\x1a\x0e.accel.v1.Cardb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x13\x61\x63\x63\x65l/v1/card.proto\x12\x08\x61\x63\x63\x65l.v1\x1a\x13\x61\x63\x63\x65l/v1/flag.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xbc\x01\n\tHbmHealth\x12\x1e\n\x16\x63orrected_errors_total\x18\x01 \x01(\x04\x12\"\n\x1auncorrectable_errors_total\x18\x02 \x01(\x04\x12\x15\n\rrows_remapped\x18\x03 \x01(\x04\x12\x14\n\x0crows_pending\x18\x04 \x01(\r\x12\x14\n\x0cremap_failed\x18\x05 \x01(\x08\x12\x15\n\rrefresh_ratio\x18\x06 \x01(\r\x12\x11\n\tthrottled\x18\x07 \x01(\x08\"\xf3\x06\n\x04\x43\x61rd\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x0b\n\x03uid\x18\x02 \x01(\t\x12\"\n\x05state\x18\x03 \x01(\x0e\x32\x13.accel.v1.CardState\x12\x0f\n\x07profile\x18\x04 \x01(\t\x12\x13\n\x0b\x64\x65scription\x18\x05 \x01(\t\x12\x10\n\x08\x65mulated\x18\x06 \x01(\x08\x12\x17\n\x0fhbm_total_bytes\x18\x07 \x01(\x04\x12\x1b\n\x13hbm_allocated_bytes\x18\x08 \x01(\x04\x12\x1a\n\x12hbm_resident_bytes\x18\t \x01(\x04\x12\x10\n\x08hbm_type\x18\n \x01(\t\x12!\n\x19hbm_bandwidth_gbyte_per_s\x18\x0b \x01(\x01\x12!\n\x19\x62us_bandwidth_gbyte_per_s\x18\x0c \x01(\x01\x12\x10\n\x08oe_count\x18\r \x01(\r\x12\x19\n\x11signal_line_count\x18\x0e \x01(\r\x12\x16\n\x0elinks_up_count\x18\x0f \x01(\r\x12\x1b\n\x13\x63\x61pacity_gbit_per_s\x18\x10 \x01(\x01\x12\x1c\n\x14\x62us_read_bytes_total\x18\x11 \x01(\x04\x12\x1f\n\x17\x62us_written_bytes_total\x18\x12 \x01(\x04\x12\x14\n\x0cresets_total\x18\x13 \x01(\x04\x12\x1c\n\x14transfers_done_total\x18\x14 \x01(\x04\x12\x1e\n\x16transfers_failed_total\x18\x15 \x01(\x04\x12\x0e\n\x06worker\x18\x16 \x01(\r\x12.\n\nready_time\x18\x17 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\'\n\nhbm_health\x18\x18 \x01(\x0b\x32\x13.accel.v1.HbmHealth\x12\x13\n\x0b\x63\x61se_temp_c\x18\x19 \x01(\x01\x12\x12\n\nhbm_temp_c\x18\x1a \x01(\x01\x12\x10\n\x08supply_v\x18\x1b \x01(\x01\x12\x0f\n\x07power_w\x18\x1c \x01(\x01\x12\x1f\n\x17signal_lines_used_count\x18\x1d \x01(\r\x12\x14\n\x0cregion_count\x18\x1e \x01(\r\x12\'\n\nthresholds\x18\x1f \x03(\x0b\x32\x13.accel.v1.Threshold\x12\x1d\n\x05\x66lags\x18  \x03(\x0b\x32\x0e.accel.v1.Flag\x12!\n\x19transfers_cancelled_total\x18! \x01(\x04\"9\n\x10ListCardsRequest\x12\x11\n\tpage_size\x18\x01 \x01(\x05\x12\x12\n\npage_token\x18\x02 \x01(\t\"K\n\x11ListCardsResponse\x12\x1d\n\x05\x63\x61rds\x18\x01 \x03(\x0b\x32\x0e.accel.v1.Card\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"\x1e\n\x0eGetCardRequest\x12\x0c\n\x04name\x18\x01 \x01(\t\" \n\x10ResetCardRequest\x12\x0c\n\x04name\x18\x01 \x01(\t\"%\n\x15\x43learCardFlagsRequest\x12\x0c\n\x04name\x18\x01 \x01(\t*t\n\tCardState\x12\x1a\n\x16\x43\x41RD_STATE_UNSPECIFIED\x10\x00\x12\x14\n\x10\x43\x41RD_STATE_READY\x10\x01\x12\x18\n\x14\x43\x41RD_STATE_RESETTING\x10\x02\x12\x1b\n\x17\x43\x41RD_STATE_FELL_OFF_BUS\x10\x03\x32\x84\x02\n\x0b\x43\x61rdService\x12\x44\n\tListCards\x12\x1a.accel.v1.ListCardsRequest\x1a\x1b.accel.v1.ListCardsResponse\x12\x33\n\x07GetCard\x12\x18.accel.v1.GetCardRequest\x1a\x0e.accel.v1.Card\x12\x37\n\tResetCard\x12\x1a.accel.v1.ResetCardRequest\x1a\x0e.accel.v1.Card\x12\x41\n\x0e\x43learCardFlags\x12\x1f.accel.v1.ClearCardFlagsRequest\x1a\x0e.accel.v1.Cardb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'accel.v1.card_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
-  _globals['_CARDSTATE']._serialized_start=1370
-  _globals['_CARDSTATE']._serialized_end=1486
+  _globals['_CARDSTATE']._serialized_start=1405
+  _globals['_CARDSTATE']._serialized_end=1521
   _globals['_HBMHEALTH']._serialized_start=88
   _globals['_HBMHEALTH']._serialized_end=276
   _globals['_CARD']._serialized_start=279
-  _globals['_CARD']._serialized_end=1127
-  _globals['_LISTCARDSREQUEST']._serialized_start=1129
-  _globals['_LISTCARDSREQUEST']._serialized_end=1186
-  _globals['_LISTCARDSRESPONSE']._serialized_start=1188
-  _globals['_LISTCARDSRESPONSE']._serialized_end=1263
-  _globals['_GETCARDREQUEST']._serialized_start=1265
-  _globals['_GETCARDREQUEST']._serialized_end=1295
-  _globals['_RESETCARDREQUEST']._serialized_start=1297
-  _globals['_RESETCARDREQUEST']._serialized_end=1329
-  _globals['_CLEARCARDFLAGSREQUEST']._serialized_start=1331
-  _globals['_CLEARCARDFLAGSREQUEST']._serialized_end=1368
-  _globals['_CARDSERVICE']._serialized_start=1489
-  _globals['_CARDSERVICE']._serialized_end=1749
+  _globals['_CARD']._serialized_end=1162
+  _globals['_LISTCARDSREQUEST']._serialized_start=1164
+  _globals['_LISTCARDSREQUEST']._serialized_end=1221
+  _globals['_LISTCARDSRESPONSE']._serialized_start=1223
+  _globals['_LISTCARDSRESPONSE']._serialized_end=1298
+  _globals['_GETCARDREQUEST']._serialized_start=1300
+  _globals['_GETCARDREQUEST']._serialized_end=1330
+  _globals['_RESETCARDREQUEST']._serialized_start=1332
+  _globals['_RESETCARDREQUEST']._serialized_end=1364
+  _globals['_CLEARCARDFLAGSREQUEST']._serialized_start=1366
+  _globals['_CLEARCARDFLAGSREQUEST']._serialized_end=1403
+  _globals['_CARDSERVICE']._serialized_start=1524
+  _globals['_CARDSERVICE']._serialized_end=1784
 # @@protoc_insertion_point(module_scope)

@@ -41,7 +41,7 @@ class HbmHealth(_message.Message):
     def __init__(self, corrected_errors_total: _Optional[int] = ..., uncorrectable_errors_total: _Optional[int] = ..., rows_remapped: _Optional[int] = ..., rows_pending: _Optional[int] = ..., remap_failed: _Optional[bool] = ..., refresh_ratio: _Optional[int] = ..., throttled: _Optional[bool] = ...) -> None: ...
 
 class Card(_message.Message):
-    __slots__ = ("name", "uid", "state", "profile", "description", "emulated", "hbm_total_bytes", "hbm_allocated_bytes", "hbm_resident_bytes", "hbm_type", "hbm_bandwidth_gbyte_per_s", "bus_bandwidth_gbyte_per_s", "oe_count", "signal_line_count", "links_up_count", "capacity_gbit_per_s", "bus_read_bytes_total", "bus_written_bytes_total", "resets_total", "transfers_done_total", "transfers_failed_total", "worker", "ready_time", "hbm_health", "case_temp_c", "hbm_temp_c", "supply_v", "power_w", "signal_lines_used_count", "region_count", "thresholds", "flags")
+    __slots__ = ("name", "uid", "state", "profile", "description", "emulated", "hbm_total_bytes", "hbm_allocated_bytes", "hbm_resident_bytes", "hbm_type", "hbm_bandwidth_gbyte_per_s", "bus_bandwidth_gbyte_per_s", "oe_count", "signal_line_count", "links_up_count", "capacity_gbit_per_s", "bus_read_bytes_total", "bus_written_bytes_total", "resets_total", "transfers_done_total", "transfers_failed_total", "worker", "ready_time", "hbm_health", "case_temp_c", "hbm_temp_c", "supply_v", "power_w", "signal_lines_used_count", "region_count", "thresholds", "flags", "transfers_cancelled_total")
     NAME_FIELD_NUMBER: _ClassVar[int]
     UID_FIELD_NUMBER: _ClassVar[int]
     STATE_FIELD_NUMBER: _ClassVar[int]
@@ -74,6 +74,7 @@ class Card(_message.Message):
     REGION_COUNT_FIELD_NUMBER: _ClassVar[int]
     THRESHOLDS_FIELD_NUMBER: _ClassVar[int]
     FLAGS_FIELD_NUMBER: _ClassVar[int]
+    TRANSFERS_CANCELLED_TOTAL_FIELD_NUMBER: _ClassVar[int]
     name: str
     uid: str
     state: CardState
@@ -106,7 +107,8 @@ class Card(_message.Message):
     region_count: int
     thresholds: _containers.RepeatedCompositeFieldContainer[_flag_pb2.Threshold]
     flags: _containers.RepeatedCompositeFieldContainer[_flag_pb2.Flag]
-    def __init__(self, name: _Optional[str] = ..., uid: _Optional[str] = ..., state: _Optional[_Union[CardState, str]] = ..., profile: _Optional[str] = ..., description: _Optional[str] = ..., emulated: _Optional[bool] = ..., hbm_total_bytes: _Optional[int] = ..., hbm_allocated_bytes: _Optional[int] = ..., hbm_resident_bytes: _Optional[int] = ..., hbm_type: _Optional[str] = ..., hbm_bandwidth_gbyte_per_s: _Optional[float] = ..., bus_bandwidth_gbyte_per_s: _Optional[float] = ..., oe_count: _Optional[int] = ..., signal_line_count: _Optional[int] = ..., links_up_count: _Optional[int] = ..., capacity_gbit_per_s: _Optional[float] = ..., bus_read_bytes_total: _Optional[int] = ..., bus_written_bytes_total: _Optional[int] = ..., resets_total: _Optional[int] = ..., transfers_done_total: _Optional[int] = ..., transfers_failed_total: _Optional[int] = ..., worker: _Optional[int] = ..., ready_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., hbm_health: _Optional[_Union[HbmHealth, _Mapping]] = ..., case_temp_c: _Optional[float] = ..., hbm_temp_c: _Optional[float] = ..., supply_v: _Optional[float] = ..., power_w: _Optional[float] = ..., signal_lines_used_count: _Optional[int] = ..., region_count: _Optional[int] = ..., thresholds: _Optional[_Iterable[_Union[_flag_pb2.Threshold, _Mapping]]] = ..., flags: _Optional[_Iterable[_Union[_flag_pb2.Flag, _Mapping]]] = ...) -> None: ...
+    transfers_cancelled_total: int
+    def __init__(self, name: _Optional[str] = ..., uid: _Optional[str] = ..., state: _Optional[_Union[CardState, str]] = ..., profile: _Optional[str] = ..., description: _Optional[str] = ..., emulated: _Optional[bool] = ..., hbm_total_bytes: _Optional[int] = ..., hbm_allocated_bytes: _Optional[int] = ..., hbm_resident_bytes: _Optional[int] = ..., hbm_type: _Optional[str] = ..., hbm_bandwidth_gbyte_per_s: _Optional[float] = ..., bus_bandwidth_gbyte_per_s: _Optional[float] = ..., oe_count: _Optional[int] = ..., signal_line_count: _Optional[int] = ..., links_up_count: _Optional[int] = ..., capacity_gbit_per_s: _Optional[float] = ..., bus_read_bytes_total: _Optional[int] = ..., bus_written_bytes_total: _Optional[int] = ..., resets_total: _Optional[int] = ..., transfers_done_total: _Optional[int] = ..., transfers_failed_total: _Optional[int] = ..., worker: _Optional[int] = ..., ready_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., hbm_health: _Optional[_Union[HbmHealth, _Mapping]] = ..., case_temp_c: _Optional[float] = ..., hbm_temp_c: _Optional[float] = ..., supply_v: _Optional[float] = ..., power_w: _Optional[float] = ..., signal_lines_used_count: _Optional[int] = ..., region_count: _Optional[int] = ..., thresholds: _Optional[_Iterable[_Union[_flag_pb2.Threshold, _Mapping]]] = ..., flags: _Optional[_Iterable[_Union[_flag_pb2.Flag, _Mapping]]] = ..., transfers_cancelled_total: _Optional[int] = ...) -> None: ...
 
 class ListCardsRequest(_message.Message):
     __slots__ = ("page_size", "page_token")

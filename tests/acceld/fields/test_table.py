@@ -109,8 +109,7 @@ def test_every_column_of_the_hardware_is_shown_once(table: str) -> None:
 
 
 STEMS = {  # column and name of the family, where they are not alike
-    "bus_read_bytes": "card_bus_read_bytes", "transfers_done": "transfer_done",
-    "transfers_failed": "transfer_failed", "ecc_sbe": "hbm_corrected_errors",
+    "bus_read_bytes": "card_bus_read_bytes", "ecc_sbe": "hbm_corrected_errors",
     "ecc_dbe": "hbm_uncorrectable_errors", "hbm_temp_c": "hbm_temperature",
     "case_temp_c": "card_case_temperature", "laser_temp_c": "lane_laser_temperature",
     "fec_corrected_bits": "fec_corrected_bit_errors", "fec_t": "fec_correctable_symbols",

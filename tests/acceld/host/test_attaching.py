@@ -210,6 +210,96 @@ async def test_power_off_loses_regions_and_says_so_but_keeps_what_was_configured
     assert (await daemon.region("card0", "weights")).address == 0
 
 
+def ends_told(daemon: Daemon) -> list[tuple[str, str]]:
+    kinds = ("TRANSFER_DONE", "TRANSFER_FAILED", "TRANSFER_CANCELLED")
+    wanted = [e for e in daemon.host.events.list(limit=10_000) if e.kind in kinds]
+    return [(e.kind, str(e.detail["transfer"])) for e in wanted]
+
+
+async def ends_counted(daemon: Daemon, card: str = "card0") -> tuple[int, int, int]:
+    found = await daemon.cards.GetCard(card_pb2.GetCardRequest(name=f"cards/{card}"))
+    return (
+        found.transfers_done_total, found.transfers_failed_total, found.transfers_cancelled_total
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("running", [True, False], ids=["it runs on", "it starts anew"])
+async def test_a_power_off_ends_each_transfer_once_in_log_and_count(
+    hardware: FakeHardware, daemon: Daemon, running: bool
+) -> None:
+    hardware.hold_transfers = True
+    number = await start_copy(daemon)
+    hardware.emit("TRANSFER_STARTED", "card0", transfer=number)
+    await until(lambda: hardware.acknowledged == 1)
+    assert await ends_counted(daemon) == (0, 0, 0)
+    if not running:
+        await daemon.stop()
+    hardware.power_cycle()
+    if not running:
+        await daemon.start()
+    await until(lambda: daemon.host.transfers.running == 0)
+    for _ in range(2):  # and a second power-off finds nothing more to tell
+        await until(lambda: daemon.host.hardware.attachment is not None)
+        await daemon.host.events.settled()
+        assert ends_told(daemon) == [("TRANSFER_FAILED", number)]
+        assert await ends_counted(daemon) == (0, 1, 0)
+        await daemon.stop()
+        hardware.power_cycle()
+        await daemon.start()
+    failed = [e for e in daemon.host.events.list() if e.kind == "TRANSFER_FAILED"]
+    assert failed[0].subject == "card0"
+    assert "CARD_LOST: the emulated hardware was powered off" in failed[0].message
+    ended = await get(daemon, number)
+    wall_ns = ended.end_time.ToNanoseconds() - ended.start_time.ToNanoseconds()
+    assert ended.wall_ms == pytest.approx(wall_ns / 1e6)
+
+
+async def test_an_end_whose_event_was_lost_with_daemon_and_hardware_is_told_at_the_next_start(
+    hardware: FakeHardware, daemon: Daemon
+) -> None:
+    number = await start_copy(daemon)
+    await until(lambda: daemon.host.transfers.running == 0)
+    hardware.emit("TRANSFER_STARTED", "card0", transfer=number)  # TRANSFER_DONE was not kept
+    await until(lambda: hardware.acknowledged == 1)
+    await daemon.stop()
+    hardware.power_cycle()
+    for _ in range(2):
+        await daemon.start()
+        await daemon.host.events.settled()
+        assert ends_told(daemon) == [("TRANSFER_DONE", number)]
+        assert await ends_counted(daemon) == (1, 0, 0)
+        await daemon.stop()
+        hardware.power_cycle()
+
+
+async def test_a_daemon_that_dies_before_its_event_is_kept_tells_it_at_the_next_start(
+    hardware: FakeHardware, daemon: Daemon, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hardware.hold_transfers = True
+    number = await start_copy(daemon)
+    hardware.emit("TRANSFER_STARTED", "card0", transfer=number)
+    await until(lambda: hardware.acknowledged == 1)
+    monkeypatch.setattr(daemon.host.events, "report", lambda *_, **__: None)
+    daemon.host.transfers.powered_off()
+    await daemon.stop()
+    hardware.power_cycle()
+    await daemon.start()
+    assert ends_told(daemon) == [("TRANSFER_FAILED", number)]
+    assert await ends_counted(daemon) == (0, 1, 0)
+    await daemon.stop()
+
+
+async def test_a_cancel_is_counted_as_a_cancel(hardware: FakeHardware, daemon: Daemon) -> None:
+    hardware.hold_transfers = True
+    number = await start_copy(daemon)
+    request = transfer_pb2.CancelTransferRequest(name=f"transfers/{number}")
+    await daemon.transfers.CancelTransfer(request)
+    assert await ends_counted(daemon) == (0, 0, 1)
+    await daemon.stop()
+    await daemon.start()
+    assert await ends_counted(daemon) == (0, 0, 1)
+
+
 async def test_a_new_chassis_counts_its_events_from_one_and_none_is_missed(
     hardware: FakeHardware, daemon: Daemon
 ) -> None:

@@ -7,6 +7,7 @@ import sqlite3
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -15,7 +16,7 @@ from acceld.records import Boot, EventFilter, NewEvent, Region, Slice, Transfer
 from acceld.store.schema import STEPS
 from acceld.store.store import DIAGS_MAX, FILE_NAME, Store, StoreLocked, StoreUnusable
 from accelhw.model.ids import PortId
-from accelhw.model.transfer import TransferKind, TransferState, TransferStatus
+from accelhw.model.transfer import TransferEnds, TransferKind, TransferState, TransferStatus
 
 REGION = Region("card0", "weights", 1, 2**32 - 1, 4096, 8192, 7)
 
@@ -187,6 +188,39 @@ def test_old_ended_transfers_are_forgotten_and_running_ones_never() -> None:
     for number in range(1, 6):
         store.put_transfer(transfer(number, TransferState.DONE))
     assert [t.created_ns for t in store.transfers()] == [5, 4, 3, 0]
+    store.close()
+
+
+def test_each_end_is_counted_once_whoever_tells_it_again(tmp_path: Path) -> None:
+    store = Store.in_folder(tmp_path)
+    ends = (TransferState.DONE, TransferState.FAILED, TransferState.CANCELLED)
+    for number, state in enumerate((ends[0], *ends, ends[2], ends[2])):
+        store.put_transfer(transfer(number, TransferState.RUNNING))
+        store.put_transfer(transfer(number, state))
+        store.put_transfer(transfer(number, state))
+    assert store.transfer_ends("card0") == TransferEnds(done=2, failed=1, cancelled=3)
+    assert store.transfer_ends("card1") == TransferEnds()
+    store.close()
+    again = Store.in_folder(tmp_path)
+    again.put_transfer(transfer(0, TransferState.DONE))
+    assert again.transfer_ends("card0") == TransferEnds(done=2, failed=1, cancelled=3)
+    again.close()
+
+
+def test_what_the_hardware_counted_before_an_upgrade_is_gone_on_from(tmp_path: Path) -> None:
+    db = sqlite3.connect(tmp_path / FILE_NAME)
+    for number, step in enumerate(STEPS[:4], 1):
+        db.executescript(f"BEGIN; {step} PRAGMA user_version = {number}; COMMIT;")
+    for base, column, count in (
+        (0, "transfers_done", 300), (0, "transfers_failed", 2), (1, "transfers_done", 9),
+    ):  # fmt: skip
+        figures = np.array([count], "u8").tobytes()
+        row = (base, "card0 dr8", "card", column, figures)
+        db.execute("INSERT INTO totals VALUES (?,?,?,?,?)", row)
+    db.commit()
+    db.close()
+    store = Store.in_folder(tmp_path)
+    assert store.transfer_ends("card0") == TransferEnds(done=300, failed=2)
     store.close()
 
 

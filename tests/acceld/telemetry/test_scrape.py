@@ -17,11 +17,13 @@ from accel.v1 import card_pb2, link_pb2, optics_pb2
 from acceld.config import Settings
 from acceld.errors import StartFailure
 from acceld.fields.field import label
+from acceld.records import Slice, Transfer
 from acceld.telemetry.exposition import Format
 from acceld.telemetry.http import MetricsServer
 from acceld.telemetry.scrape import Page, scrape
 from accelhw.interface.messages import InjectFault, SetPortAdmin
 from accelhw.model.link import DownReason, LinkState
+from accelhw.model.transfer import TransferKind, TransferState, TransferStatus
 
 from ..conftest import Daemon, until
 from ..fake_hardware import EPOCH_NS, FakeHardware
@@ -50,6 +52,9 @@ async def busy(hardware: FakeHardware, daemon: Daemon) -> None:
     """Something in every family."""
     await daemon.region("card0", "weights", 1 << 20)
     await daemon.write("cards/card0/regions/weights", bytes(range(256)) * 16)
+    for number, state in enumerate(3 * [TransferState.DONE] + [TransferState.CANCELLED]):
+        ended = TransferStatus(str(number), TransferKind.WRITE, state, "card0", "card1", 4096)
+        daemon.host.store.put_transfer(Transfer(Slice("card0"), Slice("card1"), ended, number))
     with hardware.tables.writing(0):
         for number, name in enumerate(hardware.tables.port.dtype.names or ()):
             if name.endswith(("frames", "bytes", "sent", "received", "errors", "stalls")):
@@ -57,7 +62,6 @@ async def busy(hardware: FakeHardware, daemon: Daemon) -> None:
         hardware.tables.lane["rx_bits"][:8] = 8e15
         hardware.tables.lane["pre_fec_errors"][:8] = range(8)
         hardware.tables.card["bus_read_bytes"][0] = 2**53 + 1
-        hardware.tables.card["transfers_done"][0] = 3
     await daemon.host.events.settled()
 
 
@@ -98,6 +102,9 @@ async def test_the_scrape_says_what_the_api_says(hardware: FakeHardware, daemon:
     assert found["accel_hbm_resident_bytes", here] == card.hbm_resident_bytes > 0
     assert found["accel_card_bus_read_bytes_total", here] == card.bus_read_bytes_total
     assert found["accel_transfer_done_total", here] == card.transfers_done_total == 3
+    cancelled = card.transfers_cancelled_total
+    assert found["accel_transfer_cancelled_total", here] == cancelled == 1
+    assert found["accel_transfer_failed_total", here] == card.transfers_failed_total == 0
     port = at(card="card0", oe="oe0")
     assert found["accel_link_margin_min_db", port] == link.margin_min_db
     capacity = found["accel_link_capacity_bytes_per_second", port]

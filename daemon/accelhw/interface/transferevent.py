@@ -1,11 +1,12 @@
-"""What the journal says of a transfer's step."""
+"""What the event log says of a transfer's step, whoever found out: the chassis or the daemon."""
 
 from __future__ import annotations
 
-from accelhw.chassis.control import WorkerEvent
+from dataclasses import dataclass
+
 from accelhw.interface.messages import TransferInfo
 from accelhw.model.event import Severity
-from accelhw.model.transfer import TransferError, TransferKind
+from accelhw.model.transfer import TransferError, TransferKind, TransferStatus
 
 SEVERITIES = {
     "TRANSFER_WAITING": Severity.WARNING,
@@ -13,17 +14,27 @@ SEVERITIES = {
 }
 
 
-def transfer_event(card: str, kind: str, transfer: TransferInfo) -> WorkerEvent:
-    """Of a transfer that the driver of `card` commanded."""
-    severity = SEVERITIES.get(kind, Severity.INFO)
-    detail: dict[str, str | int | float | bool] = {
-        "transfer": transfer.transfer_id,
-        "bytes": transfer.total_bytes,
-    }
-    return WorkerEvent(kind, severity, card, transfer_text(kind, transfer), detail)
+@dataclass(frozen=True, slots=True)
+class TransferEvent:
+    kind: str
+    severity: Severity
+    subject: str  # the card whose driver commanded it
+    message: str
+    detail: dict[str, str | int | float | bool]
 
 
-def transfer_text(kind: str, transfer: TransferInfo) -> str:
+def transfer_event(kind: str, transfer: TransferInfo | TransferStatus) -> TransferEvent:
+    """`kind` is one of the TRANSFER_ kinds of accelhw.model.event."""
+    return TransferEvent(
+        kind,
+        SEVERITIES.get(kind, Severity.INFO),
+        transfer.local_card,
+        transfer_text(kind, transfer),
+        {"transfer": transfer.transfer_id, "bytes": transfer.total_bytes},
+    )
+
+
+def transfer_text(kind: str, transfer: TransferInfo | TransferStatus) -> str:
     """One sentence for people about a transfer's step."""
     what = f"{TransferKind(transfer.kind).name} of {transfer.total_bytes} bytes"
     ends = [transfer.local_card, transfer.remote_card]
