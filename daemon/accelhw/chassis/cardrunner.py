@@ -52,6 +52,7 @@ from accelhw.model.transfer import TRANSFER_ENDS, TransferError, TransferState
 
 BEAT_NS = 500_000_000  # of a card's ports: carriers
 BEATS_PER_SHOW = 2  # with nothing new, a card's rows are written at every second beat
+ENDS = frozenset(TRANSFER_ENDS.values())
 SHOW_NS = 20_000_000  # the shortest time between two writes of a card's rows, or of its counts
 
 
@@ -105,7 +106,7 @@ class CardRunner:
             settle=self.settle,
         )
         self.card.memory.catch_up = shared.movers.catch_up
-        self.card.memory.transfers.show_counts = self.card.write_counts
+        self.card.memory.transfers.show_counts = lambda: self._show_counts(monotonic_ns())
         for window in start.windows:
             self.card.memory.windows.register(window)
         for fault in start.faults:
@@ -159,7 +160,8 @@ class CardRunner:
         events = memory.jobs.take_events()
         # Whoever hears of an end will look; and a worker that is killed should leave what it did.
         moved = memory.counters.moved_bytes != self._counted_bytes
-        if events or (moved and now_ns >= self._counted_ns + SHOW_NS):
+        ends = any(event.kind in ENDS for event in events)
+        if ends or (moved and now_ns >= self._counted_ns + SHOW_NS):
             self._show_counts(now_ns)
         for event in events:
             self._voice.send(TransferStep(event.kind, event.transfer))

@@ -26,6 +26,7 @@ class PortRows:
     def __init__(self, port: Port) -> None:
         self._port = port
         self._earlier = dict.fromkeys(OWN_FIELDS, 0)  # counts of an earlier life
+        self._counted_frames = 0
 
     def write(
         self, row: np.void, lanes: NDArray[np.void], flags: NDArray[np.void] | None = None
@@ -58,15 +59,21 @@ class PortRows:
         )
         for name in ("recoveries", "recovery_failures", "flaps", "flaps_damped", "fallbacks"):
             row[name] = self._earlier[name] + getattr(trainer, name)
-        self.write_counts(row)
+        self._write_counts(row)
         port.optics.write_rows(lanes)
         port.optics.write_port(row)
         if flags is not None:
             port.optics.write_flags(flags)
 
     def write_counts(self, row: np.void) -> None:
-        """Of frames, its own and those of its virtual channels."""
+        """Of frames, its own and those of its virtual channels; nothing if there were none."""
+        counters = self._port.counters
+        if counters.tx_frames + counters.rx_frames != self._counted_frames:
+            self._write_counts(row)
+
+    def _write_counts(self, row: np.void) -> None:
         port, counters = self._port, self._port.counters
+        self._counted_frames = counters.tx_frames + counters.rx_frames
         for name in SUM_FIELDS:
             row[name] = getattr(counters, name)
         row["in_flight_frames"] = port.in_flight_frames

@@ -162,7 +162,7 @@ class Receiving:
         error = TransferError.NONE if right else TransferError.CHECKSUM_DIFFERS
         answer = Done(name, int(error), crc)
         transfers.remember(name, answer)
-        transfers.show_counts()
+        transfers.show_passive(name)
         self._peers.say(port, answer)
         if right:
             transfers.done(name, crc, now_ns)

@@ -168,7 +168,7 @@ class Sending:
             return
         push.finish_port = port
         push.news.clear()
-        self._transfers.show_counts()
+        self._transfers.show_passive(push.transfer_id)
         self._peers.say(port, Finish(push.transfer_id, push.crc))
 
     def scan(self) -> None:

@@ -53,7 +53,7 @@ class Transfers:
         self.sinks: dict[str, Sink] = {}
         self.locals: OrderedDict[str, LocalCopy] = OrderedDict()
         self.ended: OrderedDict[str, Done | End] = OrderedDict()  # of far cards, by transfer id
-        # Have what was counted seen by all: before another card is told what it is to rely on.
+        # Have what was counted seen by all; `show_passive` says when.
         self.show_counts: Callable[[], None] = _shown_by_itself
         self._peers = peers
 
@@ -67,6 +67,12 @@ class Transfers:
     def moves(self, name: str) -> bool:
         """Whether this one is under way."""
         return name in self.pushes or name in self.sinks or name in self.locals
+
+    def show_passive(self, name: str) -> None:
+        """Before a far card is told what lets it tell its driver that all is done. Of what this
+        card's own driver commanded, the report itself shows it."""
+        if name not in self.jobs:
+            self.show_counts()
 
     def parts(self) -> list[Push | Sink]:
         """Of those with a far end."""
