@@ -25,8 +25,8 @@ OpenMetrics to a scraper that asks for it, compressed if it takes gzip.
   reports the floor of its register, -40 dBm, and `accel_lane_los` 1; its margin and error ratios
   are absent.
 - **Counters** end in `_total` and never step back, whatever restarts: what a chassis has counted is
-  kept over its power-off. A worker that is killed takes along what was counted in its last tenth of
-  a second. Only `accel_daemon_scrapes_total` counts one life of the daemon.
+  kept over its power-off. A worker that is killed takes along what was counted since it wrote
+  last, a second at most. Only `accel_daemon_scrapes_total` counts one life of the daemon.
 - **Labels** of places are `card`, `oe`, `lane`, as in `card0/oe1/lane3`. No label is named `job` or
   `instance`: those are the scraper's.
 - **Thresholds** come once for each engine or card, one sample for each `level`: `high_alarm`,
