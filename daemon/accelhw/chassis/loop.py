@@ -13,6 +13,7 @@ from itertools import count
 from time import monotonic_ns, sleep
 
 MAX_SLEEP_NS = 500_000_000  # the loop turns at least this often, which is its heartbeat
+PATIENCE_MS = 10
 NAP_S = 30e-6  # between batches of a stream: as a NIC's interrupt moderation
 
 Callback = Callable[[int], None]  # given the monotonic time in ns
@@ -30,6 +31,21 @@ class Loop:
         self._again: dict[Callable[[int], bool], None] = {}
         self._nap = False
         self._running = False
+        self._left = 0  # to be called yet in this part of the turn
+
+    def fileno(self) -> int:
+        """The epoll of all descriptors, by their numbers."""
+        return self._epoll.fileno()
+
+    def patience_ms(self) -> int:
+        """How long whoever is called now may wait on the epoll by himself: nothing else of this
+        turn is left, and no deadline passes, but by a part of a millisecond."""
+        if self._left or self._again:
+            return 0
+        if not self._alarms:
+            return PATIENCE_MS
+        until_ms = -(-(self._alarms[0][0] - monotonic_ns()) // 1_000_000)
+        return max(0, min(PATIENCE_MS, until_ms))
 
     def add_reader(self, fd: int, on_readable: Callback) -> None:
         self._readers[fd] = on_readable
@@ -83,7 +99,9 @@ class Loop:
                 sleep(NAP_S)
         ready = self._epoll.poll(sleep_ns / 1e9)
         now_ns = monotonic_ns()
+        self._left = len(ready)
         for fd, mask in ready:
+            self._left -= 1
             if mask & select.EPOLLOUT:
                 writer = self._writers.pop(fd, None)
                 if fd in self._readers:
@@ -98,12 +116,16 @@ class Loop:
         due: list[Callback] = []
         while self._alarms and self._alarms[0][0] <= now_ns:
             due.append(heapq.heappop(self._alarms)[2])
+        self._left = len(due)
         for callback in due:
+            self._left -= 1
             callback(now_ns)
         if self._again:
             again = self._again
             self._again = {}
+            self._left = len(again)
             for work in again:
+                self._left -= 1
                 if work(now_ns):
                     self._again[work] = None
 

@@ -42,6 +42,7 @@ from accelhw.device.channelwords import (
 )
 from accelhw.device.engine import frame_dice
 from accelhw.device.hbm import Hbm
+from accelhw.device.pace import Pace
 from accelhw.interface.channel import ChannelClosed, LoopChannel
 from accelhw.optics.strikes import Strikes
 from accelhw.transport.base import InterfaceDown
@@ -50,6 +51,8 @@ from accelhw.transport.packet import PacketTransport
 
 COUNT_NS = 100_000_000  # the longest that frames wait to be counted at the worker
 BATCHES_PER_TURN = 4
+TURN_BYTES = 32 << 20  # a chunk of a large transfer
+AHEAD_BYTES = 1 << 20  # with the place where it lands, half of a CPU's own cache
 SLICE_NS = 100_000_000  # the longest there is; nobody works so long without waiting
 
 _to_mover = msgspec.msgpack.Decoder(ToMover)
@@ -76,7 +79,7 @@ class _Channel:
         self._transport = Cable(PacketTransport(fd, plug.mtu), CableMap.straight_of(1))
         self.engine = ChannelEngine(
             plug.way, plug.name, plug.number, mover, mover.memories[plug.card], self._transport,
-            self.strikes,
+            self.strikes, Pace(TURN_BYTES, AHEAD_BYTES if plug.near else 0, mover.loop),
         )  # fmt: skip
         self.port = self.engine.port
         self._loop.add_reader(fd, self.on_readable)
@@ -92,7 +95,7 @@ class _Channel:
                 self._transport.discard()
         except InterfaceDown:
             self._gone = True
-        self.after(now_ns)
+        self.after(monotonic_ns())
 
     def after(self, now_ns: int) -> None:
         """Anything happened here: send what may leave, set the clocks."""

@@ -22,6 +22,7 @@ from accelhw.device.channelwords import FromMover, Gone, Plug, Word
 from accelhw.device.hbm import Hbm
 from accelhw.device.port import Port
 from accelhw.interface.channel import ChannelClosed, LoopChannel
+from accelhw.model.config import TransportKind
 from accelhw.wire.frame import CHANNELS_MAX
 
 _from_mover = msgspec.msgpack.Decoder(FromMover)
@@ -173,7 +174,7 @@ class Movers:
             mover.plug(
                 Plug(
                     way, str(port.id), port.id.card, number, port.transport.mtu, self._seed,
-                    port.id.oe,
+                    port.id.oe, port.fibre.transport is TransportKind.VETH,
                 ),
                 fd,
             )  # fmt: skip

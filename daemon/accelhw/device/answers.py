@@ -42,6 +42,11 @@ class Answers:
         receiver = self.receiver
         return self.ask or (receiver.owed > 0 and (self.now or receiver.ack_due(now_ns)))
 
+    @property
+    def plain(self) -> bool:
+        """An acknowledgement says what was taken, and nothing beside."""
+        return not self.ask and not self.dropped_flag()
+
     def again(self) -> None:
         """The far end may not have heard the last one."""
         self.now = True

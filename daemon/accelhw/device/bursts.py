@@ -20,6 +20,7 @@ from accelhw.wire.frame import (
     CHECKSUM_AT,
     HEADER_BYTES,
     PLACE_AT,
+    FrameFlag,
     HeaderWriter,
     covered,
     pack_checksum,
@@ -27,24 +28,42 @@ from accelhw.wire.frame import (
     unpack_bare,
 )
 
-BURST_FRAMES_MAX = 256
+BURST_FRAMES_MAX = 1024
 SPILL_BYTES = 1 << 16
 _FLAGS_MASK = (1 << BARE_FLAGS_BITS) - 1
+
+
+class Turns(ctypes.Structure):
+    """How a burst goes on behind the far end's turn, if it can; native.c has the same fields."""
+
+    _fields_ = (
+        ("now_ns", ctypes.c_int64),  # answer: the monotonic time, where there were answers
+        ("loop", ctypes.c_int32),  # an epoll that has the transport's descriptor among others
+        ("patience_ms", ctypes.c_int32),  # to wait for that and no other; 0: do not wait
+        ("answers", ctypes.c_uint32),  # answer: plain acknowledgements heard, or sent
+    )
 
 
 class Leaving(ctypes.Structure):
     """A burst that is sent; native.c has the same fields. Offsets are of the transfer."""
 
     _fields_ = (
+        ("turns", Turns),
         ("base", ctypes.c_int64),  # of the transfer in HBM
         ("offset", ctypes.c_int64),  # of the first byte
         ("stop", ctypes.c_int64),  # behind the last
+        ("round_trip_ns", ctypes.c_int64),  # answer: from a full window to its acknowledgement
+        ("plain", ctypes.c_uint64),  # `bare_ack` of the channel
         ("share", ctypes.c_uint32),  # bytes of a frame, 1 or more; the last may be shorter
         ("sequence", ctypes.c_uint32),  # of the first frame
         ("ack", ctypes.c_uint32),
         ("stream", ctypes.c_uint32),
         ("crc", ctypes.c_uint32),  # of the chunk up to `offset`
-        ("last_flags", ctypes.c_uint32),  # of the last frame, with its channel
+        ("last_flags", ctypes.c_uint32),  # that the last frame has, too
+        ("acked", ctypes.c_uint32),  # all before that arrived; answer: likewise
+        ("window", ctypes.c_uint32),  # as many frames may be behind `acked`
+        ("epoch", ctypes.c_uint32),
+        ("credit", ctypes.c_uint32),  # that the far end granted last
         ("error", ctypes.c_int32),  # answer: why it ended before `stop`; 0: it did not
     )
 
@@ -54,6 +73,7 @@ class Arriving(ctypes.Structure):
     `light_left` move with each frame that is taken."""
 
     _fields_ = (
+        ("turns", Turns),
         ("base", ctypes.c_int64),  # of the transfer in HBM
         ("offset", ctypes.c_int64),  # of the next byte
         ("end", ctypes.c_int64),  # of the chunk; -1: not a byte of it lands any more
@@ -76,7 +96,9 @@ class Arriving(ctypes.Structure):
         ("frame_flags", ctypes.c_uint32),  # answer: its flags
         ("frame_ack", ctypes.c_uint32),  # answer: what it acknowledges
         ("frame_bytes", ctypes.c_uint32),  # answer: all its bytes
-        ("error", ctypes.c_int32),  # answer, with FAILED: errno
+        ("owed", ctypes.c_uint32),  # frames taken and not acknowledged; answer: likewise
+        ("every", ctypes.c_uint32),  # send an answer for so many; 0: none
+        ("error", ctypes.c_int32),  # answer, with FAILED: errno; else 0
     )
 
 
@@ -91,7 +113,7 @@ class Stage(IntEnum):
 class Outcome(IntEnum):
     """Why a burst that is taken ended. HEARD and STRUCK ask for something and a call again."""
 
-    FULL = 0  # the limit, or the end of the chunk
+    FULL = 0  # the limit, or the end of the chunk, or an answer found no room
     EMPTY = 1  # nothing waits
     OTHER = 2  # the next frame is not the one expected: give it back
     ACKED = 3  # the next frame acknowledges something: make use of it, set `stage` to HEARD
@@ -101,9 +123,13 @@ class Outcome(IntEnum):
 
 
 class Bursts(Protocol):
+    takes_turns: bool  # makes use of Turns; else whoever calls does all that is between frames
+    answer: HeaderWriter  # has the plain acknowledgement that a burst sends
+
     def send(self, leaving: Leaving) -> Sequence[int]:
-        """Send frames until `stop`, until one finds no room, or BURST_FRAMES_MAX. The CRC of the
-        chunk behind each frame that left. The writer's buffer has what all have in common."""
+        """Send frames until `stop`, until the window is full, until one finds no room, or
+        BURST_FRAMES_MAX. The CRC of the chunk behind each frame that left. The writer's buffer has
+        what all have in common. The frame that fills the window asks for its acknowledgement."""
 
     def take(self, arriving: Arriving) -> Outcome:
         """Take frames until something else is to be done; see Outcome."""
@@ -120,10 +146,13 @@ class Bursts(Protocol):
 class PlainBursts:
     """The reference. A frame costs no object and no call of ours."""
 
+    takes_turns = False
+
     def __init__(self, direct: Direct, memory: memoryview, writer: HeaderWriter) -> None:
         self._direct = direct
         self._memory = memory
         self._writer = writer
+        self.answer = writer.beside()
         self._scratch = memoryview(bytearray(HEADER_BYTES))
         self._spill = memoryview(bytearray(SPILL_BYTES))  # for what is longer than was thought
 
@@ -141,10 +170,14 @@ class PlainBursts:
         crcs: list[int] = []
         add = crcs.append
         leaving.error = 0
+        room = leaving.window - ((sequence - leaving.acked) & SEQUENCE_MASK)
+        filling = base + offset + (room - 1) * share  # the frame with which the window is full
         try:
-            burst_stop = min(stop, offset + BURST_FRAMES_MAX * share)
+            burst_stop = min(stop, offset + min(room, BURST_FRAMES_MAX) * share)
             for start in range(base + offset, base + burst_stop, share):
                 length = share
+                if start == filling:
+                    writer.end_run(FrameFlag.ACK_NOW, length)
                 if offset + share >= stop:
                     length = stop - offset
                     writer.end_run(leaving.last_flags, length)
@@ -172,9 +205,10 @@ class PlainBursts:
         )  # fmt: skip
         offset, expected, crc = arriving.offset, arriving.sequence, arriving.crc
         frames, flags, stage = arriving.frames, arriving.flags, arriving.stage
+        owed = arriving.owed
         length, frame_bytes = arriving.length, arriving.frame_bytes
         frame_ack, word, payload_crc = arriving.frame_ack, arriving.frame_flags, 0
-        outcome = Outcome.FULL
+        outcome, arriving.error = Outcome.FULL, 0
         if stage:
             *_, payload_crc, _ = unpack_bare(head)
             place = memory[base + offset : base + offset + length]
@@ -229,6 +263,7 @@ class PlainBursts:
                 offset += length
                 expected = (expected + 1) & SEQUENCE_MASK
                 frames += 1
+                owed += 1
                 flags |= word
         except BlockingIOError:
             outcome = Outcome.EMPTY
@@ -238,7 +273,7 @@ class PlainBursts:
             _, length, *_ = unpack_bare(head)
         arriving.offset, arriving.sequence, arriving.crc = offset, expected, crc
         arriving.frames, arriving.flags, arriving.share = frames, flags & _FLAGS_MASK, share
-        arriving.light_left, arriving.stage = left, stage
+        arriving.light_left, arriving.stage, arriving.owed = left, stage, owed
         arriving.length, arriving.frame_bytes, arriving.frame_ack = length, frame_bytes, frame_ack
         arriving.frame_flags = word & _FLAGS_MASK
         return outcome

@@ -23,6 +23,7 @@ from accelhw.device.channelwords import (
 )
 from accelhw.device.dataport import DataPort
 from accelhw.device.hbm import Hbm
+from accelhw.device.pace import PLAIN, Pace
 from accelhw.device.portcounters import FIELDS, GAUGES
 from accelhw.device.push import Cut, Push
 from accelhw.device.sink import Landing, Sink
@@ -116,6 +117,7 @@ class ChannelEngine:
         hbm: Hbm,
         transport: Transport,
         strikes: Strikes,
+        pace: Pace = PLAIN,
     ) -> None:
         self.hbm = hbm
         self.told_here = False  # of the chunk that was asked for last
@@ -129,7 +131,9 @@ class ChannelEngine:
         self._shown: tuple[int, ...] = (0,) * len(FIELDS)
         self._lost: list[bytes] = []
         self._epoch = 0  # of the link
-        self.port = DataPort(name, transport, self, strikes, channel=number, streams=_Streams(self))
+        self.port = DataPort(
+            name, transport, self, strikes, channel=number, streams=_Streams(self), pace=pace
+        )
 
     # ---- for the worker ----
 

@@ -33,6 +33,7 @@ class Plug(Word, frozen=True):
     mtu: int
     seed: int
     oe: int
+    near: bool  # the far end is on the same CPU
 
 
 class Up(Word, frozen=True):

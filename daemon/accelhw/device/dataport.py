@@ -13,6 +13,7 @@ from accelhw.device.hbm import Hbm
 from accelhw.device.inbound import Clear, Inbound, Light
 from accelhw.device.native import bursts
 from accelhw.device.outbound import Outbound
+from accelhw.device.pace import PLAIN, Pace
 from accelhw.device.portcounters import PortCounters
 from accelhw.device.push import Cut
 from accelhw.device.sink import Landing, Sink
@@ -100,6 +101,7 @@ class DataPort:
         counters: PortCounters | None = None,
         channel: int = 0,
         streams: dict[int, Sink] | None = None,
+        pace: Pace = PLAIN,
     ) -> None:
         self.name = name  # card0/oe1
         self.channel = channel
@@ -119,11 +121,14 @@ class DataPort:
         self._answers = Answers(self.credit_frames)
         writer = HeaderWriter(source_address(name), channel)
         frames = bursts(direct, engine.hbm.view, writer)
-        self._outbound = Outbound(self, transport, writer, frames, engine, self._answers)
+        if not frames.takes_turns:
+            pace = PLAIN
+        self._outbound = Outbound(self, transport, writer, frames, engine, self._answers, pace)
         self._inbound = Inbound(
             self, transport, frames, direct.head, engine, self._answers, self._outbound,
             light or Clear(),
             {} if streams is None else streams,
+            pace,
         )  # fmt: skip
 
     # ---- the link ----
@@ -166,6 +171,11 @@ class DataPort:
     def rtt_ns(self) -> int:
         """Smoothed round trip of frame and acknowledgement, 0 before the first."""
         return self._outbound.retry.rtt_ns
+
+    @property
+    def taking(self) -> bool:
+        """A chunk is coming in."""
+        return self._inbound.landing is not None
 
     @property
     def streams(self) -> dict[int, Sink]:

@@ -26,13 +26,15 @@ class Hbm:
         self._pages = HugePages(fd, size_bytes)
         self._scratch: memoryview | None = None
 
-    def prepare(self, start: int, end: int, low: int, high: int) -> None:
-        """Bytes `start` to `end` are written next, and all of `low` to `high` in the end."""
-        self._pages.prepare(start, end, low, high)
+    def prepare(self, start: int, end: int, low: int, high: int) -> int:
+        """Bytes `start` to `end` are written next, and all of `low` to `high` in the end. Returns as
+        `use`."""
+        return self._pages.prepare(start, end, low, high)
 
-    def use(self, start: int, end: int, low: int, high: int) -> None:
-        """Bytes `start` to `end` are read or written next; all of `low` to `high` is."""
-        self._pages.use(start, end, low, high)
+    def use(self, start: int, end: int, low: int, high: int) -> int:
+        """Bytes `start` to `end` are read or written next; all of `low` to `high` is. Returns up to
+        where: the rest is to be asked again, for this took time enough."""
+        return self._pages.use(start, end, low, high)
 
     def copy(self, source: int, target: int, length: int) -> int:
         """Copy up to COPY_BYTES inside the memory; CRC-32C of them. Raises OSError."""

@@ -14,15 +14,17 @@ from typing import TYPE_CHECKING, Protocol
 from accelhw.device.answers import Answers
 from accelhw.device.bursts import Arriving, Bursts, Outcome, Stage
 from accelhw.device.outbound import Outbound
+from accelhw.device.pace import Pace
 from accelhw.device.sink import Landing, Sink
-from accelhw.interface.hugepages import EXTENT_BYTES
 from accelhw.transport.base import Transport
 from accelhw.transport.direct import no_room
 from accelhw.wire.checksum import crc32c
 from accelhw.wire.frame import (
     BARE_FLAGS_BITS,
     HEADER_BYTES,
+    NO_LANE,
     FrameFlag,
+    FrameType,
     Header,
     MalformedFrame,
     bare_data,
@@ -80,20 +82,22 @@ class Inbound:
         "_bursts",
         "_direct_head",
         "_engine",
+        "_every_frames",
         "_head",
-        "_landing",
         "_light",
         "_outbound",
         "_port",
         "_transport",
         "_view",
+        "_waits",
+        "landing",
         "streams",
     )
 
     def __init__(
         self, port: DataPort, transport: Transport, bursts: Bursts, direct_head: memoryview,
         engine: Engine, answers: Answers, outbound: Outbound, light: Light,
-        streams: dict[int, Sink],
+        streams: dict[int, Sink], pace: Pace,
     ) -> None:  # fmt: skip
         self.streams = streams  # what the far end's stream numbers mean here
         self._port = port
@@ -101,16 +105,20 @@ class Inbound:
         self._bursts = bursts
         self._direct_head = direct_head  # of the frame that a burst looked at last
         self._arriving = Arriving(data=bare_data(port.channel))
+        self._waits = pace.waits
+        if pace.waits is not None:
+            self._arriving.turns.loop = pace.waits.fileno()
+        self._every_frames = pace.ack_every_frames(transport.mtu)
         self._engine = engine
         self._answers = answers
         self._outbound = outbound
         self._light = light
         self._view = engine.hbm.view
         self._head = memoryview(bytearray(HEADER_BYTES))
-        self._landing: Landing | None = None  # the chunk that comes in now
+        self.landing: Landing | None = None  # the chunk that comes in now
 
     def stop(self) -> None:
-        self._landing = None
+        self.landing = None
         self.streams.clear()
 
     # ---- the usual: the next frames of a chunk ----
@@ -120,18 +128,17 @@ class Inbound:
 
         Returns what is left of the limit: 0 when nothing waits.
         """
-        answers, landing = self._answers, self._landing
+        answers, landing = self._answers, self.landing
         while left and landing is not None:
-            limit = min(left, answers.frames_until_due)
-            if landing.backed <= landing.next:
-                self._back(landing)
+            limit = left if self._let_answer() else min(left, answers.frames_until_due)
+            limit = self._back(landing, limit)
             taken, empty = self._land_frames(landing, limit, now_ns)
             left -= taken
             if answers.many and not self._port.held:
                 self._outbound.acknowledge()
             if empty:
                 return 0
-            if taken < limit or self._landing is not landing:
+            if taken < limit or self.landing is not landing:
                 break
         return left
 
@@ -180,10 +187,17 @@ class Inbound:
                 fault = None  # Another frame fell into it: that is lost as any may be.
         frames, offset = arriving.frames, arriving.offset
         landing.next, landing.crc = offset, arriving.crc
-        self._answers.receiver.accept_run(frames, now_ns)
+        counters, unheard = self._port.counters, frames
+        if sent := arriving.turns.answers:
+            now_ns, unheard = arriving.turns.now_ns, arriving.owed
+            self._answers.receiver.accept_run(frames - unheard, now_ns)
+            self._answers.carried()
+            counters.tx_frames += sent
+            counters.tx_bytes += sent * HEADER_BYTES
+            counters.acks_sent += sent
+        self._answers.receiver.accept_run(unheard, now_ns)
         if arriving.flags & _ACK_NOW:
             self._answers.now = True
-        counters = self._port.counters
         counters.rx_payload_bytes += offset - first
         taken, arrived_bytes = frames, offset - first
         if outcome is Outcome.DAMAGED or (fault is not None and fault.errno in _UNBACKED):
@@ -196,9 +210,25 @@ class Inbound:
         elif fault is not None:
             self._on_fault(landing, fault, now_ns)
         elif offset == end:
-            self._landing = None
+            self.landing = None
             self._engine.landed_chunk(landing, now_ns)
         return taken, outcome is Outcome.EMPTY
+
+    def _let_answer(self) -> bool:
+        """Whether the next burst may acknowledge, and wait for more: nothing is to be sent here, and
+        nothing but that to be said."""
+        arriving, answers, port = self._arriving, self._answers, self._port
+        turns = arriving.turns
+        arriving.owed = answers.receiver.owed
+        arriving.every = turns.answers = turns.patience_ms = 0
+        if self._waits is None or port.held or not answers.plain or not self._outbound.idle:
+            return False
+        arriving.every = self._every_frames
+        turns.patience_ms = self._waits.patience_ms()
+        self._bursts.answer.write(
+            FrameType.ACK, NO_LANE, 0, 0, port.credit_frames, port.epoch, 0, 0, 0, 0, 0
+        )
+        return True
 
     def _was_next(self, arriving: Arriving) -> bool:
         """Of a frame that was gone before it was looked at."""
@@ -213,7 +243,7 @@ class Inbound:
     def land(self, header: Header, now_ns: int) -> bool:
         """Put an expected DATA frame in its place; False if it came damaged."""
         stream, offset, length = header.stream, header.offset, header.length
-        landing = self._landing
+        landing = self.landing
         if (
             landing is None
             or landing.stream != stream
@@ -222,7 +252,7 @@ class Inbound:
             or not length
         ):
             sink = self.streams.get(stream)
-            landing = self._landing = (
+            landing = self.landing = (
                 sink.landing(self._port, stream, offset, length) if sink is not None else None
             )
             if self._port.epoch != header.epoch or not self._port.up:
@@ -238,19 +268,24 @@ class Inbound:
                 return True
         return self._store(landing, offset, length, header.payload_crc, now_ns)
 
-    def _back(self, landing: Landing) -> None:
-        """Pages for what comes next of it."""
-        hbm, base, first = self._engine.hbm, landing.base, landing.base + landing.next
-        landing.backed = first // EXTENT_BYTES * EXTENT_BYTES + EXTENT_BYTES - base
-        for ask in (hbm.use, hbm.prepare):
-            ask(first, first + 1, base, base + landing.sink.total_bytes)
+    def _back(self, landing: Landing, frames: int) -> int:
+        """Pages for up to so many frames of it, which come next. For how many there are some."""
+        base, share = landing.base, landing.share
+        stop = min(landing.end, landing.next + frames * share)
+        if landing.backed >= stop:
+            return frames
+        first, end = base + max(landing.next, landing.backed), base + stop
+        for ask in (self._engine.hbm.use, self._engine.hbm.prepare):
+            end = ask(first, min(end, base + stop), base, base + landing.sink.total_bytes)
+        landing.backed = end - base
+        return min(frames, -(-(landing.backed - landing.next) // share))
 
     def _store(
         self, landing: Landing, offset: int, length: int, payload_crc: int, now_ns: int
     ) -> bool:
         """Land the peeked frame, of which all but the payload is known to be right."""
-        if landing.backed <= offset:
-            self._back(landing)
+        landing.share = length
+        self._back(landing, 1)
         start = landing.base + offset
         place = self._view[start : start + length]
         try:
@@ -266,10 +301,9 @@ class Inbound:
         self._answers.receiver.accept(now_ns)
         landing.crc = crc
         landing.next = offset + length
-        landing.share = length
         self._port.counters.rx_payload_bytes += length
         if landing.next == landing.end:
-            self._landing = None
+            self.landing = None
             self._engine.landed_chunk(landing, now_ns)
         return True
 
@@ -278,7 +312,7 @@ class Inbound:
         if error.errno not in _UNBACKED:
             no_room(error)
             return
-        self._landing = None
+        self.landing = None
         self._answers.drop(now_ns)
         self._engine.memory_fault(landing, now_ns)
 

@@ -44,7 +44,9 @@ class LocalCopy:
         """Copy one slice; its bytes. Raises OSError where a page cannot be backed."""
         start, length = self.next_slice
         first = self.target + start
-        hbm.prepare(first, first + length, self.target, self.target + self.length)
+        ready = first
+        while ready < first + length:
+            ready = hbm.prepare(ready, first + length, self.target, self.target + self.length)
         crc = hbm.copy(self.source + start, self.target + start, length)
         if self.backwards:
             self.crc = crc32c_combine(crc, self.crc, self.moved)

@@ -4,9 +4,13 @@
  * not the arithmetic but memory: Python's objects leave the cache at each frame, and no Python can
  * ask for the next frame's bytes while the present one is summed up (see docs/performance.md).
  *
- * Nothing here allocates, blocks or keeps anything between calls, and where a call does not wait no
- * signal interrupts it. What native.py says is believed; what frames say is not. It needs SSE 4.2
- * and PCLMUL, and says so by accel_usable(); elsewhere the loops in Python do.
+ * And turns: where both ends share a CPU, a burst goes on behind the far end's turn. So what is under
+ * way can be little, and stays in that CPU's cache. Only plain acknowledgements are understood here;
+ * anything else ends the burst.
+ *
+ * Nothing here allocates or keeps anything between calls, and nothing blocks but for the patience that
+ * is given. What native.py says is believed; what frames say is not. It needs SSE 4.2 and PCLMUL, and
+ * says so by accel_usable(); elsewhere the loops in Python do.
  */
 
 #define _GNU_SOURCE
@@ -14,34 +18,51 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
 #include <sys/types.h>
 #include <sys/uio.h>
+#include <time.h>
+#include <unistd.h>
 
 /* Told apart by native.py from a library that an older source made. */
-#define LAYOUT 1
+#define LAYOUT 2
 
 /* wire/frame.py */
-enum { HEADER_BYTES = 56, WORD_AT = 12, FLAGS_AT = 19, LENGTH_AT = 20, EPOCH_AT = 24 };
+enum { HEADER_BYTES = 56, WORD_AT = 12, FLAGS_AT = 19, LENGTH_AT = 20, CREDIT_AT = 22 };
+enum { EPOCH_AT = 24, ACK_NOW = 2 };
 enum { SEQUENCE_AT = 28, ACK_AT = 32, STREAM_AT = 36, OFFSET_AT = 40, PAYLOAD_CRC_AT = 48 };
 enum { HEADER_CRC_AT = 52, COVERED_FROM = 14, FLAGS_MASK = 15, FLAGS_BITS = 4 };
 
 /* bursts.py; the first is what `crcs` has room for */
-enum { BURST_FRAMES_MAX = 256, SPILL_BYTES = 1 << 16 };
+enum { BURST_FRAMES_MAX = 1024, SPILL_BYTES = 1 << 16 };
+
+/* bursts.Turns */
+struct turns {
+    int64_t now_ns;
+    int32_t loop, patience_ms;
+    uint32_t answers;
+};
 
 /* bursts.Leaving */
 struct leaving {
-    int64_t base, offset, stop;
+    struct turns turns;
+    int64_t base, offset, stop, round_trip_ns;
+    uint64_t plain;
     uint32_t share, sequence, ack, stream, crc, last_flags;
+    uint32_t acked, window, epoch, credit;
     int32_t error;
 };
 
 /* bursts.Arriving */
 struct arriving {
+    struct turns turns;
     int64_t base, offset, end;
     uint64_t data;
     double light_left, light_fixed, light_per_byte;
     uint32_t share, sequence, ack, stream, epoch, crc, limit, stage;
     uint32_t frames, flags, length, frame_flags, frame_ack, frame_bytes;
+    uint32_t owed, every;
     int32_t error;
 };
 
@@ -50,7 +71,7 @@ enum outcome { FULL, EMPTY, OTHER, ACKED, STRUCK, DAMAGED, FAILED };
 
 uint32_t accel_layout(void)
 {
-    return LAYOUT << 16 | sizeof(struct leaving) << 8 | sizeof(struct arriving);
+    return LAYOUT << 24 | sizeof(struct leaving) << 12 | sizeof(struct arriving);
 }
 
 #if defined(__x86_64__)
@@ -170,10 +191,9 @@ ANEW uint32_t get32(const uint8_t *at)
     return __builtin_bswap32(value);
 }
 
-ANEW uint32_t payload_bytes(const uint8_t *head)
-{
-    return (uint32_t)head[LENGTH_AT] << 8 | head[LENGTH_AT + 1];
-}
+ANEW uint32_t get16(const uint8_t *at) { return (uint32_t)at[0] << 8 | at[1]; }
+
+ANEW uint32_t payload_bytes(const uint8_t *head) { return get16(head + LENGTH_AT); }
 
 ANEW void put32(uint8_t *at, uint32_t value)
 {
@@ -195,6 +215,79 @@ WITH ANEW uint32_t header_crc(const uint8_t *head)
     return sum(0, head + COVERED_FROM, &none, 0, NULL, 0);
 }
 
+/* ---- the far end's turn ------------------------------------------------------------------------- */
+
+ANEW int64_t now_ns(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return now.tv_sec * INT64_C(1000000000) + now.tv_nsec;
+}
+
+/* Whether a frame comes, and nothing else that the loop looks after. Milliseconds: to set a timer
+ * within the kernel's next tick would cost a virtual machine more than ten frames. */
+ANEW int comes_next(int fd, const struct turns *turns)
+{
+    struct epoll_event ready[2];
+    return turns->patience_ms > 0 && epoll_wait(turns->loop, ready, 2, turns->patience_ms) == 1 &&
+           ready[0].data.fd == fd && ready[0].events & EPOLLIN;
+}
+
+/* The window is full: take the plain acknowledgements that wait, or the next one to come. `asked`
+ * asked for one. Whether there is room again. */
+WITH ANEW int hear(int fd, struct leaving *l, uint32_t next, uint32_t asked, int64_t *asked_ns)
+{
+    uint8_t head[HEADER_BYTES];
+    for (;;) {
+        ssize_t bytes = recv(fd, head, sizeof head, MSG_PEEK | MSG_TRUNC | MSG_DONTWAIT);
+        if (bytes < 0) {
+            if (errno != EAGAIN) {
+                l->error = errno;
+                return 0;
+            }
+            if (next - l->acked < l->window)
+                return 1;
+            if (!comes_next(fd, &l->turns))
+                return 0;
+            continue;
+        }
+        uint32_t ack = get32(head + ACK_AT);
+        if (bytes != HEADER_BYTES || get64(head + WORD_AT) != l->plain || payload_bytes(head) ||
+            get32(head + EPOCH_AT) != l->epoch || get16(head + CREDIT_AT) != l->credit ||
+            ack - l->acked > next - l->acked || get32(head + HEADER_CRC_AT) != header_crc(head))
+            return next - l->acked < l->window;
+        if (recv(fd, head, 1, MSG_DONTWAIT) < 0) {
+            l->error = errno;
+            return 0;
+        }
+        l->turns.answers++;
+        l->turns.now_ns = now_ns();
+        if (*asked_ns && asked - l->acked < ack - l->acked) {
+            l->round_trip_ns = l->turns.now_ns - *asked_ns;
+            *asked_ns = 0;
+        }
+        l->acked = ack;
+    }
+}
+
+/* Acknowledge all that was taken. Whether that left; if not, `error` says why, unless it is only
+ * that there is no room now. */
+WITH ANEW int answer(int fd, uint8_t *plain, struct arriving *a)
+{
+    put32(plain + ACK_AT, a->sequence);
+    put32(plain + HEADER_CRC_AT, header_crc(plain));
+    if (write(fd, plain, HEADER_BYTES) < 0) {
+        if (errno != EAGAIN && errno != EINTR && errno != ENOBUFS && errno != ENOMEM)
+            a->error = errno;
+        return 0;
+    }
+    a->turns.answers++;
+    a->turns.now_ns = now_ns();
+    a->owed = 0;
+    a->flags &= ~(uint32_t)ACK_NOW;
+    return 1;
+}
+
 /* ---- what native.py calls ----------------------------------------------------------------------- */
 
 int accel_usable(void)
@@ -211,32 +304,42 @@ WITH uint32_t accel_crc32c(const uint8_t *at, size_t bytes, uint32_t before)
 
 /* How many frames left; the CRC of the chunk behind each of them in `crcs`. */
 WITH uint32_t accel_send(
-    int fd, const uint8_t *memory, uint8_t *head, struct leaving *leaving, uint32_t *crcs)
+    int fd, const uint8_t *memory, uint8_t *head, struct leaving *l, uint32_t *crcs)
 {
-    int64_t offset = leaving->offset;
-    uint32_t frames = 0, crc = leaving->crc, length = leaving->share;
+    int64_t offset = l->offset, asked_ns = 0;
+    uint32_t frames = 0, crc = l->crc, length = l->share, asked = 0;
+    uint8_t flags = head[FLAGS_AT];
     struct thirds thirds = {0};
-    leaving->error = 0;
-    for (; offset < leaving->stop && frames < BURST_FRAMES_MAX; offset += length) {
-        if (offset + length >= leaving->stop) {
-            length = (uint32_t)(leaving->stop - offset);
-            head[FLAGS_AT] = (uint8_t)leaving->last_flags;
+    l->error = 0;
+    for (; offset < l->stop && frames < BURST_FRAMES_MAX; offset += length) {
+        uint32_t next = l->sequence + frames;
+        if (next - l->acked >= l->window && !hear(fd, l, next, asked, &asked_ns))
+            break;
+        head[FLAGS_AT] = flags;
+        if (next + 1 - l->acked == l->window) {
+            head[FLAGS_AT] |= ACK_NOW;
+            asked = next;
+            asked_ns = now_ns();
+        }
+        if (offset + length >= l->stop) {
+            length = (uint32_t)(l->stop - offset);
+            head[FLAGS_AT] |= (uint8_t)l->last_flags;
             head[LENGTH_AT] = (uint8_t)(length >> 8);
             head[LENGTH_AT + 1] = (uint8_t)length;
         }
-        const uint8_t *bytes = memory + leaving->base + offset;
+        const uint8_t *bytes = memory + l->base + offset;
         divide(&thirds, length);
         int is_long = length >= LONG_FRAME;
         crc = sum(crc, bytes, &thirds, is_long, is_long ? NULL : bytes + length, 0);
-        put32(head + SEQUENCE_AT, leaving->sequence + frames);
-        put32(head + ACK_AT, leaving->ack);
-        put32(head + STREAM_AT, leaving->stream);
+        put32(head + SEQUENCE_AT, next);
+        put32(head + ACK_AT, l->ack);
+        put32(head + STREAM_AT, l->stream);
         put64(head + OFFSET_AT, (uint64_t)offset);
         put32(head + PAYLOAD_CRC_AT, crc);
         put32(head + HEADER_CRC_AT, header_crc(head));
         struct iovec parts[] = {{head, HEADER_BYTES}, {(void *)bytes, length}};
         if (writev(fd, parts, 2) < 0) {
-            leaving->error = errno;
+            l->error = errno;
             break;
         }
         crcs[frames++] = crc;
@@ -245,9 +348,10 @@ WITH uint32_t accel_send(
 }
 
 WITH enum outcome accel_take(
-    int fd, uint8_t *memory, uint8_t *head, uint8_t *spill, struct arriving *a)
+    int fd, uint8_t *memory, uint8_t *head, uint8_t *spill, uint8_t *plain, struct arriving *a)
 {
     struct thirds thirds = {0};
+    a->error = 0;
     while (a->frames < a->limit && a->offset < a->end) {
         uint8_t *place = memory + a->base + a->offset;
         if (a->stage == FRESH) {
@@ -256,8 +360,13 @@ WITH enum outcome accel_take(
             struct iovec parts[] = {{head, HEADER_BYTES}, {place, a->share}, {spill, SPILL_BYTES}};
             ssize_t taken = readv(fd, parts, 3);
             if (taken < 0) {
-                if (errno == EAGAIN)
-                    return EMPTY;
+                if (errno == EAGAIN) {
+                    if (a->every && a->flags & ACK_NOW && a->owed && !answer(fd, plain, a))
+                        return a->error ? FAILED : EMPTY;
+                    if (!comes_next(fd, &a->turns))
+                        return EMPTY;
+                    continue;
+                }
                 a->error = errno;
                 a->length = payload_bytes(head);
                 return FAILED;
@@ -292,7 +401,11 @@ WITH enum outcome accel_take(
         a->offset += a->length;
         a->sequence++;
         a->frames++;
+        a->owed++;
         a->flags |= a->frame_flags;
+        /* That a chunk is whole is told before its last acknowledgement leaves. */
+        if (a->every && a->owed >= a->every && a->offset < a->end && !answer(fd, plain, a))
+            return a->error ? FAILED : FULL;
     }
     return FULL;
 }

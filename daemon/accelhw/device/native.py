@@ -23,7 +23,7 @@ from accelhw.wire.frame import HeaderWriter
 
 LIBRARY = Path(__file__).with_name("_native.so")
 SWITCH = "ACCEL_NATIVE"  # in the environment; "0": the loops in Python, to compare or to exclude
-_LAYOUT = 1 << 16 | ctypes.sizeof(Leaving) << 8 | ctypes.sizeof(Arriving)
+_LAYOUT = 2 << 24 | ctypes.sizeof(Leaving) << 12 | ctypes.sizeof(Arriving)
 _OUTCOMES = tuple(Outcome)
 _Crcs = ctypes.c_uint32 * BURST_FRAMES_MAX
 
@@ -53,7 +53,7 @@ def library() -> ctypes.CDLL:
     found.accel_crc32c.restype = ctypes.c_uint32
     found.accel_send.argtypes = (descriptor, pointer, pointer, pointer, pointer)
     found.accel_send.restype = ctypes.c_uint32
-    found.accel_take.argtypes = (descriptor, pointer, pointer, pointer, pointer)
+    found.accel_take.argtypes = (descriptor, pointer, pointer, pointer, pointer, pointer)
     found.accel_take.restype = ctypes.c_int
     return found
 
@@ -80,7 +80,7 @@ def bursts(direct: Direct, memory: memoryview, writer: HeaderWriter) -> Bursts:
 class NativeBursts:
     """Only for a descriptor whose frames readv and writev move, and that takes frames back."""
 
-    blind = True
+    blind = takes_turns = True
 
     def __init__(
         self, native: ctypes.CDLL, direct: Direct, memory: memoryview, writer: HeaderWriter
@@ -96,8 +96,9 @@ class NativeBursts:
         self._crcs = _Crcs()
         # Each kept by what is kept above, but the writer's.
         self._writer = writer
+        self.answer = writer.beside()
         self._memory_at = _address(memory)
-        self._out_at = _address(writer.buffer)
+        self._out_at, self._answer_at = _address(writer.buffer), _address(self.answer.buffer)
         self._head_at, self._spill_at = _address(self._head), _address(self._spill)
         self._crcs_at = ctypes.addressof(self._crcs)
 
@@ -110,7 +111,7 @@ class NativeBursts:
 
     def take(self, arriving: Arriving) -> Outcome:
         outcome: int = self._take(
-            self._descriptor, self._memory_at, self._head_at, self._spill_at,
+            self._descriptor, self._memory_at, self._head_at, self._spill_at, self._answer_at,
             ctypes.addressof(arriving),
         )  # fmt: skip
         return _OUTCOMES[outcome]

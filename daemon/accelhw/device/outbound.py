@@ -11,9 +11,9 @@ from collections import deque
 from typing import TYPE_CHECKING
 
 from accelhw.device.answers import WINDOW_FRAMES_MAX, Answers
-from accelhw.device.bursts import BURST_FRAMES_MAX, Bursts, Leaving
+from accelhw.device.bursts import Bursts, Leaving
+from accelhw.device.pace import Pace
 from accelhw.device.push import Cut
-from accelhw.interface.hugepages import EXTENT_BYTES
 from accelhw.link.retry import SEQUENCE_MASK, RetrySender
 from accelhw.transport.base import Transport
 from accelhw.transport.direct import no_room
@@ -24,13 +24,13 @@ from accelhw.wire.frame import (
     FrameFlag,
     FrameType,
     HeaderWriter,
+    bare_ack,
     payload_limit,
 )
 
 if TYPE_CHECKING:
     from accelhw.device.dataport import DataPort, Engine
 
-TURN_BYTES = 2 << 20  # sent or taken in one turn, before the loop looks at other ports
 FRAME_ALIGNMENT = 64  # bytes; payloads are multiples of this, but for a transfer's last
 _ACK, _DATA, _MESSAGE = int(FrameType.ACK), int(FrameType.DATA), int(FrameType.MESSAGE)
 _NACK, _ACK_NOW = int(FrameFlag.NACK), int(FrameFlag.ACK_NOW)
@@ -70,16 +70,21 @@ class Outbound:
     """InterfaceDown from the transport passes through whatever sends."""
 
     __slots__ = (
+        "_ahead_frames",
         "_answers",
         "_bursts",
         "_engine",
         "_frame_bytes",
+        "_granted_frames",
         "_leaving",
         "_limit",
         "_messages",
+        "_opening_frames",
+        "_opening_stop",
         "_port",
         "_transport",
         "_view",
+        "_waits",
         "_writer",
         "blocked",
         "cut",
@@ -89,7 +94,7 @@ class Outbound:
 
     def __init__(
         self, port: DataPort, transport: Transport, writer: HeaderWriter, bursts: Bursts,
-        engine: Engine, answers: Answers,
+        engine: Engine, answers: Answers, pace: Pace,
     ) -> None:  # fmt: skip
         """`bursts` has the same writer."""
         self.retry: RetrySender[Run] = RetrySender()
@@ -101,17 +106,25 @@ class Outbound:
         self._view = engine.hbm.view
         self._writer = writer
         self._bursts = bursts
-        self._leaving = Leaving()
+        self._leaving = Leaving(plain=bare_ack(port.channel))
+        self._waits = pace.waits
+        if pace.waits is not None:
+            self._leaving.turns.loop = pace.waits.fileno()
         self._limit = payload_limit(transport.mtu) // FRAME_ALIGNMENT * FRAME_ALIGNMENT
-        self.turn_frames = max(1, min(TURN_BYTES // self._limit, BURST_FRAMES_MAX))
+        self.turn_frames = pace.turn_frames(transport.mtu)
+        self._ahead_frames = pace.ahead_frames(transport.mtu)
+        self._opening_frames = pace.opening_frames(transport.mtu)
+        self._granted_frames = 0  # by the far end
         self._messages: deque[bytes] = deque()
         self.cut: Cut | None = None  # the chunk that is being sent
         self._frame_bytes = self._limit  # payload of the frames of the present cut
+        self._opening_stop = 0  # up to where in its transfer the present cut opens
 
     # ---- the link ----
 
     def start(self, credit_frames: int) -> int:
         """A new epoch; the window in frames."""
+        self._granted_frames = credit_frames
         window = max(1, min(credit_frames, WINDOW_FRAMES_MAX))
         self.retry.start(window)
         return window
@@ -128,9 +141,15 @@ class Outbound:
 
     def grant(self, credit_frames: int) -> None:
         """The far end's word for how much may be in flight."""
+        self._granted_frames = credit_frames
         self.retry.window = min(credit_frames, WINDOW_FRAMES_MAX)
 
     # ---- what to send ----
+
+    @property
+    def idle(self) -> bool:
+        """Nothing is to be sent, nor was sent and not acknowledged."""
+        return self.cut is None and not self._messages and not self.retry.records
 
     def say(self, payload: bytes) -> None:
         """Queue a message, ahead of data that has not left."""
@@ -152,7 +171,7 @@ class Outbound:
             budget -= 1
             if not self._replay(*retry.next_replay(), now_ns):
                 return False
-        while budget > 0 and (room := retry.room) > 0:
+        while budget > 0 and retry.room > 0:
             if not self._messages and self.cut is None:
                 self._begin(now_ns)
             if self._messages:
@@ -166,9 +185,12 @@ class Outbound:
                 retry.sent(run, now_ns)
                 budget -= 1
             elif self.cut is not None:
-                budget -= self._stream(self.cut, min(room, budget), room, now_ns)
+                count = self._stream(self.cut, budget, now_ns)
+                budget -= count
                 if self.blocked:
                     return False
+                if not count:
+                    break  # enough is under way
             else:
                 break
         if not retry.room and (self.cut is not None or self._messages):
@@ -176,24 +198,23 @@ class Outbound:
         self._port.counters.in_flight_frames = len(retry.records)
         return budget <= 0 and (retry.replaying or retry.room > 0)
 
-    def _stream(self, cut: Cut, limit: int, room: int, now_ns: int) -> int:
+    def _stream(self, cut: Cut, limit: int, now_ns: int) -> int:
         """Send up to `limit` frames of the cut; how many. `blocked`: one found no room.
 
         The frames themselves are the hot path of sending: see accelhw.device.bursts.
         """
-        if cut.backed <= cut.next:
-            self._use(cut)
         port, answers, leaving = self._port, self._answers, self._leaving
         share, offset, retry = self._frame_bytes, cut.next, self.retry
-        stop = min(cut.end, offset + limit * share)
-        flags = _ACK_NOW if stop == cut.end or limit == room else 0  # of the last frame
-        dropped = answers.dropped_flag()
-        self._writer.begin_run(dropped, share, port.credit_frames, port.epoch)
+        stop = self._pace(min(cut.end, offset + limit * share), offset)
+        if cut.backed < stop:
+            self._use(cut, stop)
+            stop = min(stop, offset + -(-(cut.backed - offset) // share) * share)
+        self._writer.begin_run(answers.dropped_flag(), share, port.credit_frames, port.epoch)
         run = Run(cut, retry.next_sequence, offset, share, cut.crc)
         leaving.base, leaving.offset, leaving.stop = cut.base, offset, stop
         leaving.share, leaving.sequence, leaving.stream = share, run.first, cut.stream
         leaving.ack, leaving.crc = answers.receiver.expected, cut.crc
-        leaving.last_flags = self._writer.flags(flags | dropped)
+        leaving.last_flags = _ACK_NOW if stop == cut.end else 0
         run.crcs.extend(self._bursts.send(leaving))
         if leaving.error:
             no_room(OSError(leaving.error, os.strerror(leaving.error)))
@@ -213,13 +234,41 @@ class Outbound:
         if cut.next == cut.end:
             self.cut = None
             self._engine.cut_left(cut, now_ns)
+        if leaving.turns.answers:
+            self._heard(leaving)
         return count
 
-    def _use(self, cut: Cut) -> None:
+    def _pace(self, stop: int, offset: int) -> int:
+        """How much may be under way of a burst from `offset`, and whether it may hear of that by
+        itself. Where it stops."""
+        port, retry, leaving = self._port, self.retry, self._leaving
+        turns = leaving.turns
+        turns.answers = turns.patience_ms = leaving.round_trip_ns = 0
+        leaving.acked, leaving.window = retry.base, retry.window
+        leaving.epoch, leaving.credit = port.epoch, self._granted_frames
+        if self._waits is None or port.taking:  # which brings acknowledgements with data
+            return stop
+        turns.patience_ms = self._waits.patience_ms()
+        if offset < self._opening_stop:
+            leaving.window = min(retry.window, self._opening_frames)
+            return min(stop, self._opening_stop)
+        leaving.window = min(retry.window, self._ahead_frames)
+        return stop
+
+    def _heard(self, leaving: Leaving) -> None:
+        """Of acknowledgements, while more left."""
+        counters, turns = self._port.counters, leaving.turns
+        counters.rx_frames += turns.answers
+        counters.rx_bytes += turns.answers * HEADER_BYTES
+        counters.acks_received += turns.answers
+        self.retry.round_trip(leaving.round_trip_ns)
+        self.acknowledged(leaving.acked, True, turns.now_ns)
+
+    def _use(self, cut: Cut, stop: int) -> None:
         """What comes next of it is read, and will be again."""
-        base, first = cut.base, cut.base + cut.next
-        cut.backed = first // EXTENT_BYTES * EXTENT_BYTES + EXTENT_BYTES - base
-        self._engine.hbm.use(first, first + 1, base, base + cut.total_bytes)
+        base, first = cut.base, cut.base + max(cut.next, cut.backed)
+        end = self._engine.hbm.use(first, base + stop, base, base + cut.total_bytes)
+        cut.backed = end - base
 
     def _begin(self, now_ns: int) -> None:
         """Ask for a cut, and deal it evenly: a small last frame would cost as much as any."""
@@ -229,6 +278,7 @@ class Outbound:
             frames = -(-length // self._limit)
             share = -(-length // frames)
             self._frame_bytes = -(-share // FRAME_ALIGNMENT) * FRAME_ALIGNMENT
+            self._opening_stop = cut.next + self._opening_frames * self._frame_bytes
 
     def _replay(self, sequence: int, run: Run, now_ns: int) -> bool:
         cut = run.cut

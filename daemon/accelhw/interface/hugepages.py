@@ -81,11 +81,12 @@ class HugePages:
         self._used = mmap.mmap(-1, size_bytes // EXTENT_BYTES + 1)
         self._sized = size_bytes > 0
 
-    def prepare(self, start: int, end: int, low: int, high: int) -> None:
+    def prepare(self, start: int, end: int, low: int, high: int) -> int:
         """Bytes `start` to `end` are written next, and all of `low` to `high` in the end.
 
-        Backs empty extents that lie wholly in `low` to `high`, of each step that the bytes touch.
-        Costs a system call where that is done already.
+        Backs empty extents that lie wholly in `low` to `high`, of the first step that has some.
+        Returns its end, or, if there was none, at least `end`: from there on, ask again. Costs a
+        system call for each step where all is done already.
         """
         low, high = -(-low // EXTENT_BYTES) * EXTENT_BYTES, high // EXTENT_BYTES * EXTENT_BYTES
         for step in range(start // STEP_BYTES * STEP_BYTES, end, STEP_BYTES):
@@ -94,25 +95,29 @@ class HugePages:
             if look < last and self._next_data(look, last) > look:
                 for run in self._empty(first, last):
                     self._back_run(*run)
+                return step + STEP_BYTES
+        return -(-end // EXTENT_BYTES) * EXTENT_BYTES
 
-    def use(self, start: int, end: int, low: int, high: int) -> None:
+    def use(self, start: int, end: int, low: int, high: int) -> int:
         """Bytes `start` to `end` are read or written next; they may be again.
 
-        Of extents that lie wholly in `low` to `high`, those used before are made huge now, which
-        takes a copy: 1.4 ms each, or 7 where a host takes memory back.
+        Of extents that lie wholly in `low` to `high`, the first that was used before is made huge
+        now, which takes a copy: 1.4 ms, or 7 where a host takes memory back. Returns its end, or,
+        if there was none, at least `end`: from there on, ask again.
         """
         first = max(start, low) // EXTENT_BYTES * EXTENT_BYTES
         for extent in range(first if first >= low else first + EXTENT_BYTES, end, EXTENT_BYTES):
             if extent + EXTENT_BYTES > high:
-                return
+                break
             number = extent // EXTENT_BYTES
             if self._used[number] == _HUGE:
                 continue
             if self._used[number] == _USED and self._next_data(extent, extent + 1) == extent:
                 self._used[number] = _HUGE
                 self._back(extent, EXTENT_BYTES)
-            else:
-                self._used[number] = _USED  # for the first time, or since it was freed
+                return extent + EXTENT_BYTES
+            self._used[number] = _USED  # for the first time, or since it was freed
+        return -(-end // EXTENT_BYTES) * EXTENT_BYTES
 
     def _back_run(self, start: int, end: int) -> None:
         """Piece by piece, until one was slow."""

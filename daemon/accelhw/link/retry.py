@@ -114,6 +114,13 @@ class RetrySender(Generic[Record]):
                 self._cursor = len(self.records)  # It has what left behind the probe, too.
         return count
 
+    def round_trip(self, rtt_ns: int) -> None:
+        """Of frames that somebody else sent and heard of; 0: of none. What is being measured here
+        would take in how long that took, and is forgotten."""
+        self._sample = None
+        if rtt_ns:
+            self._measure(rtt_ns)
+
     def take_run(self, count: int) -> list[Record]:
         """Forget so many of the oldest: they arrived."""
         self.base = (self.base + count) & SEQUENCE_MASK

@@ -69,7 +69,16 @@ pack_place = struct.Struct("!IIIQI").pack_into
 
 def bare_data(channel: int) -> int:
     """The word of every DATA frame of a channel, without its flags."""
-    word = (ETHERTYPE << 16 | MAGIC) << 16 | VERSION << 8 | FrameType.DATA
+    return _bare(FrameType.DATA, channel)
+
+
+def bare_ack(channel: int) -> int:
+    """The word of an ACK frame of a channel that only acknowledges: none of the flags is set."""
+    return _bare(FrameType.ACK, channel) << BARE_FLAGS_BITS
+
+
+def _bare(type_: FrameType, channel: int) -> int:
+    word = (ETHERTYPE << 16 | MAGIC) << 16 | VERSION << 8 | type_
     return word << 12 | NO_LANE << 4 | channel
 
 
@@ -135,6 +144,11 @@ class HeaderWriter:
         self.buffer[:ETHERNET_BYTES] = DESTINATION + source + ETHERTYPE.to_bytes(2, "big")
         self.covered = memoryview(self.buffer)[_COVERED]
 
+    def beside(self) -> HeaderWriter:
+        """Another buffer for frames of the same port and channel."""
+        source = bytes(self.buffer[len(DESTINATION) : 2 * len(DESTINATION)])
+        return HeaderWriter(source, self._channel >> CHANNEL_SHIFT)
+
     def begin_run(self, flags: int, length: int, credit: int, epoch: int) -> None:
         """Set what a run of DATA frames has in common. The rest is packed by the sender, frame by
         frame, straight into `buffer`."""
@@ -143,13 +157,9 @@ class HeaderWriter:
             length, credit, epoch, 0, 0, 0, 0, 0,
         )  # fmt: skip
 
-    def flags(self, flags: int) -> int:
-        """The byte of the header that has them, with the channel."""
-        return flags | self._channel
-
     def end_run(self, flags: int, length: int) -> None:
-        """The run's last frame, which is told apart."""
-        _END.pack_into(self.buffer, FLAGS_AT, self.flags(flags), length)
+        """The run's last frame, which is told apart by what it says beside."""
+        _END.pack_into(self.buffer, FLAGS_AT, self.buffer[FLAGS_AT] | flags, length)
 
     def write(
         self, type_: int, lane: int, flags: int, length: int, credit: int, epoch: int,
