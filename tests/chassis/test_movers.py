@@ -48,7 +48,7 @@ class Bench:
         self.near = near
         self.fibre, end = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         socket.send_fds(sockets, [b"."], [end.fileno()])
-        self.say(Plug(WAY, "card0/oe0", "card0", NUMBER, 9000, 1, 0), Up(WAY, EPOCH, 16))
+        self.say(Plug(WAY, "card0/oe0", "card0", NUMBER, 9000, 1, 0, near=True), Up(WAY, EPOCH, 16))
         self.turn()
         self.heard = []
 

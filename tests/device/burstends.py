@@ -7,7 +7,7 @@ import socket
 from collections.abc import Callable
 
 from accelhw.device import native
-from accelhw.device.bursts import Arriving, Bursts, Leaving, PlainBursts
+from accelhw.device.bursts import Bursts, PlainBursts
 from accelhw.transport.cable import Cable, CableMap
 from accelhw.transport.direct import Direct, direct_of
 from accelhw.transport.memory import MemoryTransport, open_memory_pair
@@ -78,5 +78,8 @@ class End:
         return seen, bytes(frame)
 
 
-def fields(values: Leaving | Arriving) -> dict[str, object]:
-    return {name: getattr(values, name) for name, *_ in values._fields_}
+def fields(values: ctypes.Structure) -> dict[str, object]:
+    return {
+        name: fields(value) if isinstance(value, ctypes.Structure) else value
+        for name, value in ((name, getattr(values, name)) for name, *_ in values._fields_)
+    }

@@ -37,13 +37,16 @@ from accelhw.device.channelwords import (
 )
 from accelhw.device.dataport import DataPort
 from accelhw.device.hbm import Hbm
+from accelhw.device.pace import PLAIN
 from accelhw.model.link import PeerId
 from accelhw.model.transfer import TransferError, TransferKind, TransferState
 from accelhw.optics.strikes import Strikes
+from accelhw.transport.base import Transport
 from accelhw.transport.faulty import FaultyTransport
 from accelhw.transport.memory import InProcessPair
 from accelhw.wire.checksum import crc32c
 
+from .gateway import Gateway
 from .world import HBM_BYTES, Card, World
 
 CHANNELS = 2
@@ -82,6 +85,7 @@ class Line:
         self.ports: dict[int, ChannelPort] = {}
         self.engines: dict[int, ChannelEngine] = {}
         self.strikes: dict[int, CountedStrikes] = {}
+        self.gateways: dict[int, Gateway] = {}  # of channels that need a descriptor
         self.to_mover: deque[ToMover] = deque()
         self.to_worker: deque[FromMover] = deque()
         self.said: list[FromMover] = []
@@ -158,12 +162,14 @@ class Line:
                     self.obey_next()
         for way, engine in self.engines.items():
             port = engine.port
+            self._pass_on(way)
             while port.receive(world.now_ns) is not None:
                 raise AssertionError("only the data path is on this channel")
             deadline_ns = port.next_deadline_ns()
             if deadline_ns is not None and deadline_ns <= world.now_ns:
                 port.on_deadline(world.now_ns)
             port.pump(world.now_ns)
+            self._pass_on(way)
             if port.exhausted and way not in world.spent:
                 world.spent.add(way)
                 MoverEnd(self).tell(Spent(way))
@@ -171,6 +177,10 @@ class Line:
                 world.spent.discard(way)
             if world.random.random() < 0.01:
                 self.engines[way].tell_count()
+
+    def _pass_on(self, way: int) -> None:
+        if way in self.gateways:
+            self.gateways[way].pass_on()
 
 
 class MoverEnd:
@@ -218,6 +228,8 @@ class Host:
 class ChannelWorld(World):
     """Each card has a mover for each channel number. `hosts`: how many channels each card wants,
     None for one that knows of none; `can_open`: how many it then gets."""
+
+    pace = PLAIN  # of movers
 
     def __init__(
         self,
@@ -310,15 +322,19 @@ class ChannelWorld(World):
             self._ways += 1
             way, name = self._ways, f"{card.name}/oe{link}"
             strikes = line.strikes[way] = CountedStrikes(self.seed + way)
+            transport = self._end_of(line, way, self.lanes[link, number][self.side(card)])
             line.engines[way] = ChannelEngine(
-                way, name, number, MoverEnd(line), Hbm(card.fd, HBM_BYTES),
-                self.lanes[link, number][self.side(card)], strikes,
+                way, name, number, MoverEnd(line), Hbm(card.fd, HBM_BYTES), transport, strikes,
+                self.pace,
             )  # fmt: skip
             line.ports[way] = ChannelPort(
                 name, way, line, card.engine, card.ports[link].counters, self.met[card].met
             )
             ports.append(line.ports[way])
         self.channels[card][link].opened(ports, self.now_ns)
+
+    def _end_of(self, line: Line, way: int, lane: FaultyTransport) -> Transport:
+        return lane
 
     # ---- turns
 

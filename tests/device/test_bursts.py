@@ -34,6 +34,7 @@ from .burstends import LOOPS, End, Make
 
 NOISE = bytes((n * n * 3 + n // 251) & 0xFF for n in range(1 << 18))
 EPOCH, STREAM, CHANNEL, ACK = 77, 5, 2, 41
+FREE = 1 << 31  # a window that nothing fills
 
 every_loop = pytest.mark.parametrize("make", LOOPS, ids=lambda make: make.__name__)
 
@@ -43,7 +44,7 @@ def leaving(
 ) -> Leaving:
     return Leaving(
         base=base, offset=offset, stop=offset + nbytes, share=share, sequence=sequence, ack=ACK,
-        stream=STREAM, crc=crc, last_flags=FrameFlag.ACK_NOW | CHANNEL << 4,
+        stream=STREAM, crc=crc, last_flags=FrameFlag.ACK_NOW, acked=sequence, window=FREE,
     )  # fmt: skip
 
 
@@ -88,7 +89,7 @@ def test_frames_say_what_they_carry(make: Make, nbytes: int, share: int) -> None
         assert frame[HEADER_BYTES:] == payload
         assert header == (
             FrameType.DATA, 0xFF,
-            CHANNEL << 4 | (FrameFlag.ACK_NOW if last else FrameFlag.DROPPED),
+            CHANNEL << 4 | FrameFlag.DROPPED | (FrameFlag.ACK_NOW if last else 0),
             len(payload), 16, EPOCH, (sequence + number) & 0xFFFFFFFF, ACK, STREAM,
             offset + number * share, crc,
         )  # fmt: skip
@@ -137,6 +138,22 @@ def test_no_burst_is_longer_than_its_checksums_have_room_for(make: Make) -> None
     assert len(frames) == BURST_FRAMES_MAX
     assert not decode_frame(frames[0])[0].flags & FrameFlag.ACK_NOW
     assert not decode_header(frames[-1], len(frames[-1])).flags & FrameFlag.ACK_NOW  # not the last
+
+
+@every_loop
+@pytest.mark.parametrize("under_way", [0, 3, 4, 5])
+def test_a_window_that_is_full_ends_a_burst_and_the_frame_that_fills_it_asks(
+    make: Make, under_way: int
+) -> None:
+    with End(make, NOISE) as end:
+        end.writer.begin_run(int(FrameFlag.DROPPED), 64, 1, EPOCH)
+        burst = leaving(640, 64, sequence=2)
+        burst.acked, burst.window = (2 - under_way) & 0xFFFFFFFF, 4
+        assert len(end.bursts.send(burst)) == max(0, 4 - under_way)
+        assert burst.error == 0
+        flags = [decode_header(frame, len(frame)).flags for frame in end.arrived_far()]
+    dropped = int(FrameFlag.DROPPED)
+    assert flags == ([dropped] * 3 + [dropped | FrameFlag.ACK_NOW])[under_way:]
 
 
 # ---- taking ----

@@ -73,6 +73,8 @@ class Departure:
     last_flags: int
     send_buffer_bytes: int  # 0: as the transport has it
     deaf: bool  # the far end is gone
+    under_way: int
+    window: int
 
 
 @st.composite
@@ -85,6 +87,7 @@ def departures(draw: st.DrawFn) -> Departure:
         draw(words | st.integers(0xFFFFFFC0, 0xFFFFFFFF)), draw(words), draw(words), draw(words),
         draw(channels), draw(st.integers(0, 15)), draw(st.integers(0, 15)),
         draw(st.sampled_from([0, 0, 6 << 10, 32 << 10])), draw(st.integers(0, 7)) == 7,
+        draw(st.integers(0, 20)), draw(st.integers(1, 40) | st.just(9999)),
     )  # fmt: skip
 
 
@@ -101,7 +104,8 @@ def depart(end: End, plan: Departure) -> Iterator[Sent]:
     burst = Leaving(
         base=plan.base - plan.offset, offset=plan.offset, stop=plan.offset + plan.nbytes,
         share=plan.share, sequence=plan.sequence, ack=plan.ack, stream=plan.stream, crc=plan.crc,
-        last_flags=plan.last_flags | plan.channel << 4, error=99,
+        last_flags=plan.last_flags, error=99,
+        acked=plan.sequence - plan.under_way & SEQUENCE_MASK, window=plan.window,
     )  # fmt: skip
     while burst.offset < burst.stop:
         end.writer.begin_run(plan.flags, plan.share, 16, 7)
@@ -111,7 +115,7 @@ def depart(end: End, plan: Departure) -> Iterator[Sent]:
         if not crcs:
             return
         burst.offset += len(crcs) * plan.share
-        burst.sequence = (burst.sequence + len(crcs)) & SEQUENCE_MASK
+        burst.sequence = burst.acked = (burst.sequence + len(crcs)) & SEQUENCE_MASK
         burst.crc = crcs[-1]
 
 

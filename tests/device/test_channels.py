@@ -63,6 +63,25 @@ def test_bad_fibres_only_delay_bulk(world_of: MakeWorld, seed: int) -> None:
     assert_moved(world, data[length : length + 5000], world.b, far + length, "small")
 
 
+def test_both_ends_count_the_same_frames(world_of: MakeWorld) -> None:
+    world = world_of()
+    world.a.fill(1)
+    opened(world)
+    world.start("there", 8 * BULK)
+    world.finish("there")
+    world.settle()
+    for here, there in (world.a, world.b), (world.b, world.a):
+        for one, other in zip(world.ways(here), world.ways(there), strict=True):
+            left = world.engine_of(one).port.counters
+            came = world.engine_of(other).port.counters
+            assert left.tx_payload_bytes == came.rx_payload_bytes
+            assert (left.tx_frames, left.tx_bytes) == (came.rx_frames, came.rx_bytes)
+            assert left.acks_sent == came.acks_received
+            assert left.replayed_frames == left.replay_timeouts == left.duplicate_frames == 0
+            assert left.in_flight_frames == 0
+    assert sum(world.engine_of(way).port.counters.acks_sent for way in world.ways(world.b))
+
+
 # ---- which way -----------------------------------------------------------------------------------
 
 

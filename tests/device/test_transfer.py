@@ -407,9 +407,10 @@ def test_memory_is_prepared_before_each_extent_lands_and_no_further_than_its_ran
     assert {(fd, *whole) for fd, _, _, *whole in prepared} == {
         (target.fd, 2 * MIB, 2 * MIB + length)
     }
-    starts = [start for _, start, *_ in prepared]
-    assert (min(starts), {start // EXTENT_BYTES for start in starts}) == (2 * MIB, {1, 2, 3})
-    assert max(starts) < 2 * MIB + length
+    asked = [(start, end) for _, start, end, *_ in prepared]
+    assert (min(asked)[0], max(end for _, end in asked)) == (2 * MIB, 2 * MIB + length)
+    extents = {n for start, end in asked for n in range(start // EXTENT_BYTES, extents_to(end))}
+    assert extents == {1, 2, 3}
     assert target.read(length, MIB) == data[MIB : MIB + length]
 
 
@@ -431,8 +432,13 @@ def test_memory_is_prepared_before_each_slice_of_a_local_copy(
 def record_prepare(monkeypatch) -> list[tuple[int, ...]]:
     asked: list[tuple[int, ...]] = []
 
-    def prepare(self: Hbm, *limits: int) -> None:
-        asked.append((self.fd, *limits))
+    def prepare(self: Hbm, start: int, end: int, low: int, high: int) -> int:
+        asked.append((self.fd, start, end, low, high))
+        return extents_to(end) * EXTENT_BYTES
 
     monkeypatch.setattr(Hbm, "prepare", prepare)
     return asked
+
+
+def extents_to(end: int) -> int:
+    return -(-end // EXTENT_BYTES)

@@ -136,8 +136,10 @@ def test_a_step_at_a_time_whatever_it_begins_with(fd: int) -> None:
     pages.prepare(PAGE, 2 * PAGE, 0, SIZE)
     assert advice.collapsed_bytes == STEP_BYTES
     # Across the border, and from the end of the next one.
-    pages.prepare(STEP_BYTES - PAGE, STEP_BYTES + PAGE, 0, SIZE)
+    assert pages.prepare(STEP_BYTES - PAGE, SIZE, 0, SIZE) == 2 * STEP_BYTES
     assert advice.collapsed_bytes == 2 * STEP_BYTES
+    # All of it is there: so far, and further on it may not be.
+    assert pages.prepare(PAGE, STEP_BYTES + PAGE, 0, SIZE) == STEP_BYTES + EXTENT_BYTES
     pages.prepare(SIZE - PAGE, SIZE, 0, SIZE - EXTENT_BYTES)
     assert advice.collapsed_bytes == 2 * STEP_BYTES
     pages.prepare(SIZE - PAGE, SIZE, 0, SIZE)
@@ -252,9 +254,9 @@ def test_what_is_used_again_gets_its_huge_page_and_keeps_its_bytes(fd: int) -> N
     os.pwrite(fd, b"x" * STEP_BYTES, 0)
     advice = Advice()
     pages = HugePages(fd, SIZE, advise=advice)
-    pages.use(PAGE, PAGE + 1, 0, SIZE)
+    assert pages.use(PAGE, PAGE + 1, 0, SIZE) == EXTENT_BYTES
     assert not advice.asked  # once is not again
-    pages.use(2 * PAGE, EXTENT_BYTES + 1, 0, SIZE)
+    assert pages.use(2 * PAGE, EXTENT_BYTES + 1, 0, SIZE) == EXTENT_BYTES
     assert advice.collapsed_bytes == EXTENT_BYTES  # the first, not the second
     for _ in range(3):
         pages.use(0, EXTENT_BYTES, 0, SIZE)
@@ -267,8 +269,11 @@ def test_only_extents_that_lie_wholly_in_the_range_are_made_huge(fd: int) -> Non
     advice = Advice()
     pages = HugePages(fd, SIZE, advise=advice)
     low, high = PAGE, STEP_BYTES - PAGE
-    for _ in range(2):
-        pages.use(low, high, low, high)
+    assert pages.use(low, high, low, high) == STEP_BYTES  # none is there that was used before
+    for number in range(1, STEP_BYTES // EXTENT_BYTES - 1):  # one at a time
+        low = pages.use(low, high, low, high)
+        assert low == (number + 1) * EXTENT_BYTES
+    assert pages.use(low, high, low, high) == STEP_BYTES
     assert advice.collapsed_bytes == STEP_BYTES - 2 * EXTENT_BYTES
 
 

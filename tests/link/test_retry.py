@@ -222,3 +222,18 @@ def test_a_bad_fibre_only_delays(seed: int, start: int) -> None:
             if nack and ack == sender.base:
                 sender.nacked(now_ns)
     assert taken == list(range(60))
+
+
+def test_a_round_trip_that_somebody_else_measured_takes_the_place_of_ours():
+    sender = RetrySender()
+    sender.start(8)
+    sender.sent("a", 1000)
+    sender.round_trip(400)
+    assert sender.rtt_ns == 400
+    assert sender.acknowledge(1, 1_000_000) == 1
+    assert sender.rtt_ns == 400
+    sender.take_run(1)
+    sender.sent("b", 2_000_000)
+    sender.round_trip(0)
+    assert sender.acknowledge(2, 9_000_000) == 1
+    assert sender.rtt_ns == 400

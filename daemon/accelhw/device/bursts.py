@@ -37,7 +37,7 @@ class Turns(ctypes.Structure):
     """How a burst goes on behind the far end's turn, if it can; native.c has the same fields."""
 
     _fields_ = (
-        ("now_ns", ctypes.c_int64),  # answer: the monotonic time, where there were answers
+        ("now_ns", ctypes.c_int64),  # the time; answer: that of the last answer, with patience
         ("loop", ctypes.c_int32),  # an epoll that has the transport's descriptor among others
         ("patience_ms", ctypes.c_int32),  # to wait for that and no other; 0: do not wait
         ("answers", ctypes.c_uint32),  # answer: plain acknowledgements heard, or sent

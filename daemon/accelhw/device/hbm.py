@@ -27,8 +27,10 @@ class Hbm:
         self._scratch: memoryview | None = None
 
     def prepare(self, start: int, end: int, low: int, high: int) -> int:
-        """Bytes `start` to `end` are written next, and all of `low` to `high` in the end. Returns as
-        `use`."""
+        """Bytes `start` to `end` are written next, and all of `low` to `high` in the end.
+
+        Returns as `use`.
+        """
         return self._pages.prepare(start, end, low, high)
 
     def use(self, start: int, end: int, low: int, high: int) -> int:

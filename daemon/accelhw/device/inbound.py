@@ -130,9 +130,10 @@ class Inbound:
         """
         answers, landing = self._answers, self.landing
         while left and landing is not None:
-            limit = left if self._let_answer() else min(left, answers.frames_until_due)
+            limit = left if self._let_answer(now_ns) else min(left, answers.frames_until_due)
             limit = self._back(landing, limit)
-            taken, empty = self._land_frames(landing, limit, now_ns)
+            taken, empty = self._land_frames(landing, limit)
+            now_ns = self._arriving.turns.now_ns
             left -= taken
             if answers.many and not self._port.held:
                 self._outbound.acknowledge()
@@ -142,7 +143,7 @@ class Inbound:
                 break
         return left
 
-    def _land_frames(self, landing: Landing, limit: int, now_ns: int) -> tuple[int, bool]:
+    def _land_frames(self, landing: Landing, limit: int) -> tuple[int, bool]:
         """Up to `limit` frames of it. Returns how many were taken, and whether no more wait.
 
         What they change is written down once behind them all; a frame of another kind stays. The
@@ -169,7 +170,7 @@ class Inbound:
                 arriving.stage = Stage.LIT
             elif outcome is Outcome.ACKED:
                 proved = not arriving.frame_flags & _DROPPED
-                self._outbound.acknowledged(arriving.frame_ack, proved, now_ns)
+                self._outbound.acknowledged(arriving.frame_ack, proved, arriving.turns.now_ns)
                 arriving.ack = retry.base
                 if landing.end != end:  # what it acknowledged ended this transfer
                     outcome = Outcome.OTHER
@@ -187,9 +188,9 @@ class Inbound:
                 fault = None  # Another frame fell into it: that is lost as any may be.
         frames, offset = arriving.frames, arriving.offset
         landing.next, landing.crc = offset, arriving.crc
-        counters, unheard = self._port.counters, frames
+        counters, unheard, now_ns = self._port.counters, frames, arriving.turns.now_ns
         if sent := arriving.turns.answers:
-            now_ns, unheard = arriving.turns.now_ns, arriving.owed
+            unheard = arriving.owed
             self._answers.receiver.accept_run(frames - unheard, now_ns)
             self._answers.carried()
             counters.tx_frames += sent
@@ -214,12 +215,12 @@ class Inbound:
             self._engine.landed_chunk(landing, now_ns)
         return taken, outcome is Outcome.EMPTY
 
-    def _let_answer(self) -> bool:
-        """Whether the next burst may acknowledge, and wait for more: nothing is to be sent here, and
-        nothing but that to be said."""
+    def _let_answer(self, now_ns: int) -> bool:
+        """Whether the next burst may acknowledge, and wait for more: nothing is to be sent here,
+        and nothing but that to be said."""
         arriving, answers, port = self._arriving, self._answers, self._port
         turns = arriving.turns
-        arriving.owed = answers.receiver.owed
+        turns.now_ns, arriving.owed = now_ns, answers.receiver.owed
         arriving.every = turns.answers = turns.patience_ms = 0
         if self._waits is None or port.held or not answers.plain or not self._outbound.idle:
             return False

@@ -224,6 +224,13 @@ ANEW int64_t now_ns(void)
     return now.tv_sec * INT64_C(1000000000) + now.tv_nsec;
 }
 
+ANEW void count(struct turns *turns)
+{
+    turns->answers++;
+    if (turns->patience_ms > 0)
+        turns->now_ns = now_ns();
+}
+
 /* Whether a frame comes, and nothing else that the loop looks after. Milliseconds: to set a timer
  * within the kernel's next tick would cost a virtual machine more than ten frames. */
 ANEW int comes_next(int fd, const struct turns *turns)
@@ -260,10 +267,9 @@ WITH ANEW int hear(int fd, struct leaving *l, uint32_t next, uint32_t asked, int
             l->error = errno;
             return 0;
         }
-        l->turns.answers++;
-        l->turns.now_ns = now_ns();
+        count(&l->turns);
         if (*asked_ns && asked - l->acked < ack - l->acked) {
-            l->round_trip_ns = l->turns.now_ns - *asked_ns;
+            l->round_trip_ns = now_ns() - *asked_ns;
             *asked_ns = 0;
         }
         l->acked = ack;
@@ -281,8 +287,7 @@ WITH ANEW int answer(int fd, uint8_t *plain, struct arriving *a)
             a->error = errno;
         return 0;
     }
-    a->turns.answers++;
-    a->turns.now_ns = now_ns();
+    count(&a->turns);
     a->owed = 0;
     a->flags &= ~(uint32_t)ACK_NOW;
     return 1;

@@ -186,6 +186,7 @@ class Outbound:
                 budget -= 1
             elif self.cut is not None:
                 count = self._stream(self.cut, budget, now_ns)
+                now_ns = self._leaving.turns.now_ns
                 budget -= count
                 if self.blocked:
                     return False
@@ -205,6 +206,7 @@ class Outbound:
         """
         port, answers, leaving = self._port, self._answers, self._leaving
         share, offset, retry = self._frame_bytes, cut.next, self.retry
+        self._leaving.turns.now_ns = now_ns
         stop = self._pace(min(cut.end, offset + limit * share), offset)
         if cut.backed < stop:
             self._use(cut, stop)

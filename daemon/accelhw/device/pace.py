@@ -1,4 +1,4 @@
-"""How long a port goes on by itself, before its loop looks at others and the far end has its turn."""
+"""How long a port goes on by itself: its loop has others, and the far end must have its turn."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from accelhw.device.answers import WINDOW_FRAMES_MAX
 from accelhw.device.bursts import BURST_FRAMES_MAX
 from accelhw.link.retry import ACK_EVERY_FRAMES
 from accelhw.wire.frame import payload_limit
-
 
 # Of a new chunk, so many times as much leaves at first: the far end must ask where it belongs, and
 # the CPU that both share would have nothing to do meanwhile.
