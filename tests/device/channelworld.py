@@ -163,6 +163,8 @@ class Line:
         for way, engine in self.engines.items():
             port = engine.port
             self._pass_on(way)
+            if way in self.gateways and world.random.random() < 0.5:
+                port.pump(world.now_ns)  # which may hear of what left before
             while port.receive(world.now_ns) is not None:
                 raise AssertionError("only the data path is on this channel")
             deadline_ns = port.next_deadline_ns()

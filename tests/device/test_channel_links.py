@@ -11,6 +11,7 @@ from .channelworld import (
     BULK,
     READ,
     WRITE,
+    ChannelWorld,
     MakeWorld,
     assert_moved,
     ends,
@@ -99,6 +100,8 @@ def test_a_link_may_go_while_a_mover_waits_for_an_answer(world_of: MakeWorld, se
     assert not any(port.counters.duplicate_frames for port in (*world.a.ports, *world.b.ports))
 
 
+# Elsewhere some more wait, in a socket that nobody here sees.
+@pytest.mark.parametrize("world_of", [ChannelWorld], indirect=True)
 def test_late_frames_of_an_old_epoch_are_stale(world_of: MakeWorld) -> None:
     world = world_of()
     world.a.fill(1)
