@@ -108,7 +108,7 @@ class Inbound:
         self._waits = pace.waits
         if pace.waits is not None:
             self._arriving.turns.loop = pace.waits.fileno()
-        self._every_frames = pace.ack_every_frames(transport.mtu)
+        self._every_frames = pace.ack_every_frames(transport.mtu, port.credit_frames)
         self._engine = engine
         self._answers = answers
         self._outbound = outbound

@@ -231,8 +231,8 @@ ANEW void count(struct turns *turns)
         turns->now_ns = now_ns();
 }
 
-/* Whether a frame comes, and nothing else that the loop looks after. Milliseconds: to set a timer
- * within the kernel's next tick would cost a virtual machine more than ten frames. */
+/* Whether a frame comes, and nothing else that the loop looks after. Milliseconds: a timer that
+ * is due before the kernel's next tick must be programmed, which costs a virtual machine an exit. */
 ANEW int comes_next(int fd, const struct turns *turns)
 {
     struct epoll_event ready[2];

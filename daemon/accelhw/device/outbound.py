@@ -206,8 +206,7 @@ class Outbound:
         """
         port, answers, leaving = self._port, self._answers, self._leaving
         share, offset, retry = self._frame_bytes, cut.next, self.retry
-        self._leaving.turns.now_ns = now_ns
-        stop = self._pace(min(cut.end, offset + limit * share), offset)
+        stop = self._pace(min(cut.end, offset + limit * share), offset, now_ns)
         if cut.backed < stop:
             self._use(cut, stop)
             stop = min(stop, offset + -(-(cut.backed - offset) // share) * share)
@@ -240,11 +239,12 @@ class Outbound:
             self._heard(leaving)
         return count
 
-    def _pace(self, stop: int, offset: int) -> int:
+    def _pace(self, stop: int, offset: int, now_ns: int) -> int:
         """How much may be under way of a burst from `offset`, and whether it may hear of that by
         itself. Where it stops."""
         port, retry, leaving = self._port, self.retry, self._leaving
         turns = leaving.turns
+        turns.now_ns = now_ns
         turns.answers = turns.patience_ms = leaving.round_trip_ns = 0
         leaving.acked, leaving.window = retry.base, retry.window
         leaving.epoch, leaving.credit = port.epoch, self._granted_frames

@@ -45,9 +45,11 @@ class Pace:
     def opening_frames(self, mtu: int) -> int:
         return OPENING * self.ahead_frames(mtu)
 
-    def ack_every_frames(self, mtu: int) -> int:
-        """By halves of what is under way: on another CPU, the far end takes one meanwhile."""
-        return self.ahead_frames(mtu) // 2 if self.ahead_bytes else ACK_EVERY_FRAMES
+    def ack_every_frames(self, mtu: int, credit_frames: int) -> int:
+        """By halves of what is under way, of what was granted at most: on another CPU, the far end
+        takes one meanwhile."""
+        every = self.ahead_frames(mtu) // 2 if self.ahead_bytes else ACK_EVERY_FRAMES
+        return max(1, min(every, credit_frames // 2))
 
 
 PLAIN = Pace()
